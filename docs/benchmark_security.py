@@ -1,7 +1,9 @@
 """What security costs, and how even the turns of clients are: `python docs/benchmark_security.py`.
 
 A task runs in a process of its own, without security and with TLS and a token, by turns; clients come by TCP.
-Each figure is the best of `--rounds`. `--clients 200` measures the turns instead.
+"TLS by ssl" is without the compiled module. Each figure is the best of `--rounds`. `--clients 200` measures
+the turns instead, `--messages` the processor time of messages that one thread sends and receives, which other
+work changes less.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,7 +27,13 @@ import numpy as np
 import tensorfleet as tf
 from tensorfleet.security import identity, settings, tokens
 from tensorfleet.security.authority import Authority, pem
+from tensorfleet.security.settings import TlsFiles
+from tensorfleet.security.tls import certificates
 from tensorfleet.session import stream_route
+from tensorfleet.wire import tls_records
+from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.frames import Kind, encode
+from tensorfleet.wire.tls import TlsConnection, TlsSocket
 
 MIB = 1 << 20
 find_route = stream_route.find_route
@@ -103,7 +113,13 @@ def environments(folder: Path) -> dict[str, tuple[dict[str, str], dict[str, str]
 
     task = files("task", identity.task_uri("example.org", "one", "worker", 0))
     secured = {settings.TOKENS: str(folder / "tokens.json")} | task
-    return {"none": ({}, {}), "TLS and token": (secured, files("client", "") | {settings.TOKEN: text})}
+    client = files("client", "") | {settings.TOKEN: text}
+    plain = {tls_records.SWITCH: "0"}
+    return {
+        "none": ({}, {}),
+        "TLS by ssl": (secured | plain, client | plain),
+        "TLS, compiled": (secured, client),
+    }
 
 
 def by_tcp(endpoint: Any, address: str, security: settings.Security) -> Any:
@@ -143,12 +159,66 @@ def costs(rounds: int, mib: int, steps: int) -> None:
                 kept = {k: v for k, v in os.environ.items() if k not in settings.VARIABLES}
                 with process(TASK, environment=kept | of_task) as task:
                     os.environ.update(of_client)
+                    tls_records.module.cache_clear()
                     found[name].append(once(task.stdout.readline().strip(), mib, steps))
                     for variable in of_client:
                         del os.environ[variable]
         print(f"{'security':<16}{'step, us':>10}{'tensors, GB/s':>16}")
         for name, figures in found.items():
             print(f"{name:<16}{min(f[0] for f in figures):10.1f}{max(f[1] for f in figures):16.2f}")
+
+
+def connected(
+    server: TlsFiles | None, client: TlsFiles | None, compiled: bool
+) -> tuple[Connection, Connection]:
+    """Two ends of a connection, in this process."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        near = socket.create_connection(listening.getsockname())
+        far = listening.accept()[0]
+    if server is None or client is None:
+        return Connection(near), Connection(far)
+    context = certificates(server).server_context()
+    accepted: list[TlsSocket] = []
+    thread = threading.Thread(target=lambda: accepted.append(TlsSocket(far, context, True)))
+    thread.start()
+    ends = [TlsSocket(near, certificates(client).client_context(), False)]
+    thread.join()
+    ends += accepted
+    for end in ends:
+        if compiled:
+            end.greeted()
+            if end.records is None:
+                raise SystemExit("tensorfleet-kernels is not installed, or does not fit this Python's ssl")
+    one, other = map(TlsConnection, ends)
+    return one, other
+
+
+def messages(rounds: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        of_task, of_client = environments(Path(folder))["TLS, compiled"]
+        files = [
+            TlsFiles(found[settings.CERT], found[settings.KEY], found[settings.CA])
+            for found in (of_task, of_client)
+        ]
+        ways = {
+            "none": connected(None, None, False),
+            "TLS by ssl": connected(files[0], files[1], False),
+            "TLS, compiled": connected(files[0], files[1], True),
+        }
+    sizes = (200, 16 << 10, 64 << 10, 128 << 10)
+    best = {(way, size): float("inf") for way in ways for size in sizes}
+    for _ in range(rounds):
+        for size in sizes:
+            tensor, count = np.ones(size, np.uint8), 2000 if size < 1000 else 300
+            for way, (one, other) in ways.items():
+                began = time.thread_time()
+                for _ in range(count):
+                    one.send(encode(Kind.PUSH, 1, 1, b"", [tensor]))
+                    other.reader.read()
+                best[way, size] = min(best[way, size], (time.thread_time() - began) / count * 1e6)
+    print(f"{'security':<16}" + "".join(f"{f'{size} B, us':>14}" for size in sizes))
+    for way in ways:
+        print(f"{way:<16}" + "".join(f"{best[way, size]:14.1f}" for size in sizes))
 
 
 def turns(clients: int, seconds: float, processes: int = 4) -> None:
@@ -175,12 +245,15 @@ def main() -> None:
     p.add_argument("--mib", type=int, default=64, help="of the large tensor")
     p.add_argument("--steps", type=int, default=3000)
     p.add_argument("--clients", type=int, default=0, help="measure the turns of so many")
+    p.add_argument("--messages", action="store_true", help="measure the processor time of messages")
     p.add_argument("--seconds", type=float, default=10.0)
     flags = p.parse_args()
     os.environ["TENSORFLEET_TRANSPORT"] = "stream"
     os.environ["TENSORFLEET_SHARED_MEMORY_MB"] = "0"
     if flags.clients:
         turns(flags.clients, flags.seconds)
+    elif flags.messages:
+        messages(flags.rounds)
     else:
         costs(flags.rounds, flags.mib, flags.steps)
 

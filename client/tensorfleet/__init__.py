@@ -5,6 +5,7 @@ this package that hold names only; they are imported at their first use.
 """
 
 import typing as _typing
+from importlib import import_module as _import_module
 
 from tensorfleet.api.behavior import (
     control_flow_v2_enabled as control_flow_v2_enabled,
@@ -13,22 +14,39 @@ from tensorfleet.api.behavior import (
     disable_tensor_equality as disable_tensor_equality,
     disable_v2_behavior as disable_v2_behavior,
     disable_v2_tensorshape as disable_v2_tensorshape,
+    enable_control_flow_v2 as enable_control_flow_v2,
+    enable_eager_execution as enable_eager_execution,
+    enable_tensor_equality as enable_tensor_equality,
+    enable_v2_behavior as enable_v2_behavior,
+    enable_v2_tensorshape as enable_v2_tensorshape,
     executing_eagerly as executing_eagerly,
     executing_eagerly_outside_functions as executing_eagerly_outside_functions,
+)
+from tensorfleet.api.libraries import (
+    load_file_system_library as load_file_system_library,
+    load_library as load_library,
+    load_op_library as load_op_library,
 )
 from tensorfleet.autodiff.custom_gradient import (
     custom_gradient as custom_gradient,
     grad_pass_through as grad_pass_through,
     recompute_grad as recompute_grad,
 )
+from tensorfleet.autodiff.gradient_tape import GradientTape as GradientTape
 from tensorfleet.autodiff.gradients import (
     AggregationMethod as AggregationMethod,
     UnconnectedGradients as UnconnectedGradients,
     gradients as gradients,
     hessians as hessians,
 )
+from tensorfleet.core.composite_specs import (
+    IndexedSlicesSpec as IndexedSlicesSpec,
+    NoneTensorSpec as NoneTensorSpec,
+    TensorArraySpec as TensorArraySpec,
+)
 from tensorfleet.core.device import DeviceSpec as DeviceSpec
 from tensorfleet.core.dimension import Dimension as Dimension, dimension_value as dimension_value
+from tensorfleet.core.dispatch import versions_from as _versions_from
 from tensorfleet.core.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     DType as DType,
@@ -66,6 +84,7 @@ from tensorfleet.core.tensor_util import make_ndarray as make_ndarray, make_tens
 from tensorfleet.core.type_specs import (
     SparseTensorSpec as SparseTensorSpec,
     TensorSpec as TensorSpec,
+    TypeSpec as TypeSpec,
 )
 from tensorfleet.core.version import (
     API_VERSION as _API_VERSION,
@@ -95,6 +114,7 @@ from tensorfleet.graph.gradient_registry import (
     NoGradient as NoGradient,
     NotDifferentiable as NotDifferentiable,
     RegisterGradient as RegisterGradient,
+    no_gradient as no_gradient,
 )
 from tensorfleet.graph.graph import (
     Graph as Graph,
@@ -103,7 +123,9 @@ from tensorfleet.graph.graph import (
 )
 from tensorfleet.graph.graph_keys import GraphKeys as GraphKeys
 from tensorfleet.graph.import_graph import import_graph_def as import_graph_def
+from tensorfleet.graph.init_scope import init_scope as init_scope, is_symbolic_tensor as is_symbolic_tensor
 from tensorfleet.graph.operation import Operation as Operation
+from tensorfleet.graph.seeds import get_seed as get_seed
 from tensorfleet.graph.tensor import Tensor as Tensor, is_tensor as is_tensor
 from tensorfleet.ops.array.batching import (
     batch_to_space as batch_to_space,
@@ -244,6 +266,7 @@ from tensorfleet.ops.control_flow.control_flow import (
     switch_case as switch_case,
     while_loop as while_loop,
 )
+from tensorfleet.ops.control_flow.critical_section import CriticalSection as CriticalSection
 from tensorfleet.ops.data_flow.accumulators import (
     ConditionalAccumulator as ConditionalAccumulator,
     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
@@ -264,6 +287,11 @@ from tensorfleet.ops.data_flow.queues import (
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
     RandomShuffleQueue as RandomShuffleQueue,
+)
+from tensorfleet.ops.data_flow.session_handles import (
+    delete_session_tensor as delete_session_tensor,
+    get_session_handle as get_session_handle,
+    get_session_tensor as get_session_tensor,
 )
 from tensorfleet.ops.data_flow.tensor_array import TensorArray as TensorArray
 from tensorfleet.ops.debugging.checks import (
@@ -297,6 +325,7 @@ from tensorfleet.ops.debugging.type_checks import (
 )
 from tensorfleet.ops.functional.histogram import histogram_fixed_width_bins as histogram_fixed_width_bins
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from tensorfleet.ops.functional.vectorized_map import vectorized_map as vectorized_map
 from tensorfleet.ops.image.patches import (
     extract_image_patches as extract_image_patches,
     extract_volume_patches as extract_volume_patches,
@@ -308,6 +337,7 @@ from tensorfleet.ops.io.decoding import (
     parse_tensor as parse_tensor,
     serialize_tensor as serialize_tensor,
 )
+from tensorfleet.ops.io.eager_values import py_function as py_function
 from tensorfleet.ops.io.features import (
     FixedLenFeature as FixedLenFeature,
     FixedLenSequenceFeature as FixedLenSequenceFeature,
@@ -548,6 +578,10 @@ from tensorfleet.ops.nn.quantize import (
     quantize as quantize,
     quantize_v2 as quantize_v2,
 )
+from tensorfleet.ops.ragged import operators as _ragged_operators  # noqa: F401  those of RaggedTensors
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
+from tensorfleet.ops.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
+from tensorfleet.ops.ragged.strings import string_split as string_split
 from tensorfleet.ops.random.random_ops import (
     multinomial as multinomial,
     random_crop as random_crop,
@@ -559,6 +593,7 @@ from tensorfleet.ops.random.random_ops import (
     set_random_seed as set_random_seed,
     truncated_normal as truncated_normal,
 )
+from tensorfleet.ops.state.batch_scatter import batch_scatter_update as batch_scatter_update
 from tensorfleet.ops.state.get_variable import (
     get_local_variable as get_local_variable,
     get_variable as get_variable,
@@ -581,6 +616,7 @@ from tensorfleet.ops.state.initializers import (
     variance_scaling_initializer as variance_scaling_initializer,
     zeros_initializer as zeros_initializer,
 )
+from tensorfleet.ops.state.modules import Module as Module
 from tensorfleet.ops.state.partitioners import (
     fixed_size_partitioner as fixed_size_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
@@ -651,7 +687,6 @@ from tensorfleet.ops.text.hashing import (
     string_to_hash_bucket_fast as string_to_hash_bucket_fast,
     string_to_hash_bucket_strong as string_to_hash_bucket_strong,
 )
-from tensorfleet.ops.text.splitting import string_split as string_split
 from tensorfleet.ops.text.strings import (
     as_string as as_string,
     decode_base64 as decode_base64,
@@ -677,10 +712,13 @@ from tensorfleet.proto.graph_pb2 import GraphDef as GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef as NodeDef
 from tensorfleet.session.session import InteractiveSession as InteractiveSession, Session as Session
 
+_versions_from(lambda: _import_module("tensorfleet.api.ragged_versions"))
+
 VERSION = __version__ = _API_VERSION
 __git_version__ = GIT_VERSION
 __compiler_version__ = COMPILER_VERSION
 CXX11_ABI_FLAG = __cxx11_abi_flag__ = 0
+CXX_VERSION = 0
 MONOLITHIC_BUILD = __monolithic_build__ = 0
 GRAPH_DEF_VERSION = _graph.PRODUCER_VERSION
 GRAPH_DEF_VERSION_MIN_CONSUMER = _graph.MIN_CONSUMER_VERSION
@@ -716,10 +754,13 @@ if _typing.TYPE_CHECKING:
         metrics as metrics,
         nest as nest,
         nn as nn,
+        profiler as profiler,
         python_io as python_io,
         quantization as quantization,
         queue as queue,
+        ragged as ragged,
         random as random,
+        resource_loader as resource_loader,
         saved_model as saved_model,
         sets as sets,
         signal as signal,
@@ -727,10 +768,14 @@ if _typing.TYPE_CHECKING:
         spectral as spectral,
         strings as strings,
         summary as summary,
+        sysconfig as sysconfig,
         test as test,
         train as train,
         version as version,
     )
+    from tensorfleet.api.raw_ops import raw_ops as raw_ops
+    from tensorfleet.data.nested import OptionalSpec as OptionalSpec
+    from tensorfleet.data.specs import type_spec_from_value as type_spec_from_value
     from tensorfleet.proto.event_pb2 import Event as Event, LogMessage as LogMessage, SessionLog as SessionLog
     from tensorfleet.proto.histogram_pb2 import HistogramProto as HistogramProto
     from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef, TensorInfo as TensorInfo
@@ -771,8 +816,11 @@ else:
             "nn",
             "quantization",
             "queue",
+            "profiler",
             "python_io",
+            "ragged",
             "random",
+            "resource_loader",
             "saved_model",
             "sets",
             "signal",
@@ -780,6 +828,7 @@ else:
             "sparse",
             "strings",
             "summary",
+            "sysconfig",
             "test",
             "train",
             "version",
@@ -793,5 +842,8 @@ else:
             "Summary": "tensorfleet.proto.summary_pb2",
             "SummaryMetadata": "tensorfleet.proto.summary_pb2",
             "TensorInfo": "tensorfleet.proto.meta_graph_pb2",
+            "raw_ops": "tensorfleet.api.raw_ops",
+            "OptionalSpec": "tensorfleet.data.nested",
+            "type_spec_from_value": "tensorfleet.data.specs",
         },
     )

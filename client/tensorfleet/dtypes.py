@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from tensorfleet.core import small_dtypes as experimental  # noqa: F401 - a namespace in this one
 from tensorfleet.core.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     DType as DType,
@@ -38,4 +39,4 @@ from tensorfleet.ops.text.strings import as_string as as_string
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__)
+    __getattr__, __dir__ = _namespace(__name__, ("experimental",))

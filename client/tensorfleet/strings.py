@@ -3,6 +3,14 @@
 import typing as _typing
 
 from tensorfleet.ops.io.logging import string_format as format
+from tensorfleet.ops.ragged.strings import (
+    bytes_split as bytes_split,
+    string_split_v2 as split,
+    unicode_decode as unicode_decode,
+    unicode_decode_with_offsets as unicode_decode_with_offsets,
+    unicode_split as unicode_split,
+    unicode_split_with_offsets as unicode_split_with_offsets,
+)
 from tensorfleet.ops.text.hashing import (
     string_to_hash_bucket as to_hash_bucket,
     string_to_hash_bucket_fast as to_hash_bucket_fast,
@@ -10,7 +18,6 @@ from tensorfleet.ops.text.hashing import (
 )
 from tensorfleet.ops.text.splitting import (
     ngrams as ngrams,
-    string_split_v2 as split,
     unsorted_segment_join as unsorted_segment_join,
 )
 from tensorfleet.ops.text.strings import (
@@ -38,6 +45,7 @@ if not _typing.TYPE_CHECKING:
 
 __all__ = [
     "as_string",
+    "bytes_split",
     "format",
     "join",
     "length",
@@ -53,7 +61,11 @@ __all__ = [
     "to_hash_bucket_fast",
     "to_hash_bucket_strong",
     "to_number",
+    "unicode_decode",
+    "unicode_decode_with_offsets",
     "unicode_encode",
+    "unicode_split",
+    "unicode_split_with_offsets",
     "unicode_transcode",
     "unsorted_segment_join",
     "upper",

@@ -1,4 +1,4 @@
-"""Compiles the extension with the system's C compiler when a wheel is built: CC and CFLAGS as usual."""
+"""Compiles the extensions with the system's C compiler when a wheel is built: CC and CFLAGS as usual."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Sums and products have to be those of NumPy, so nothing is contracted; no loop asks for the error flags.
+# Sums and products have to be those of NumPy, so nothing is contracted, but for products of matrices; no loop
+# asks for the error flags.
 FLAGS = [
     "-std=c11",
     "-O3",
@@ -25,16 +26,19 @@ FLAGS = [
     "-pthread",
 ]
 X86_VARIANTS = {
-    "avx2": ("-mavx2", "-mfma"),
+    "avx2": ("-mavx2", "-mfma", "-mf16c"),
     "avx512": (
-        *("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma"),
+        *("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mf16c"),
         "-mprefer-vector-width=512",
     ),
 }
 
+BY_VARIANT = {"loops": (), "tiles": ("-ffp-contract=fast",)}
+"""Sources that are compiled for each instruction set, with flags of their own."""
 
-def compile_extension(root: Path, target: Path) -> None:
-    """Makes the module `target` of the sources under `root`.
+
+def compile_extensions(root: Path, folder: Path) -> list[str]:
+    """Makes the modules of the sources under `root`, in a folder; their names.
 
     Raises:
         OSError, subprocess.CalledProcessError: there is no compiler, or it fails.
@@ -43,28 +47,37 @@ def compile_extension(root: Path, target: Path) -> None:
     own = [*FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{sysconfig.get_path('include')}"]
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     dispatch = ("-DX86_VARIANTS",) if is_x86 else ()
-    plain = ("arrays", "examples", "framing", "module", "pool", "pooling")
+    plain = ("arrays", "choices", "convolution", "examples", "framing", "module", "pool", "pooling")
     units: list[tuple[str, str, tuple[str, ...]]] = [(name, f"{name}.c", dispatch) for name in plain]
-    units.append(("base", "loops.c", ("-DVARIANT=base",)))
-    if is_x86:
-        units += [(name, "loops.c", (f"-DVARIANT={name}", *flags)) for name, flags in X86_VARIANTS.items()]
-    with tempfile.TemporaryDirectory() as folder:
-        objects = []
-        for name, source, flags in units:
-            objects.append(f"{folder}/{name}.o")
+    for source, flags in BY_VARIANT.items():
+        variants = {"base": (), **(X86_VARIANTS if is_x86 else {})}
+        units += [
+            (f"{source}_{name}", f"{source}.c", (f"-DVARIANT={name}", *flags, *own_flags))
+            for name, own_flags in variants.items()
+        ]
+    modules = {"_native": units, "_tls": [("tls", "tls.c", ())]}
+    for module, parts in modules.items():
+        with tempfile.TemporaryDirectory() as temporary:
+            objects = []
+            for name, source, flags in parts:
+                objects.append(f"{temporary}/{name}.o")
+                subprocess.run(
+                    [*compiler, *own, *flags, "-c", str(root / "src" / source), "-o", objects[-1]], check=True
+                )
+            target = str(folder / f"{module}.abi3.so")
             subprocess.run(
-                [*compiler, *own, *flags, "-c", str(root / "src" / source), "-o", objects[-1]], check=True
+                [*compiler, "-shared", "-pthread", *objects, "-lm", "-ldl", "-o", target], check=True
             )
-        subprocess.run([*compiler, "-shared", "-pthread", *objects, "-lm", "-o", str(target)], check=True)
+    return [f"{module}.abi3.so" for module in modules]
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Adds the compiled module to the wheel; one file serves CPython 3.11 and all after it."""
+    """Adds the compiled modules to the wheel; one file each serves CPython 3.11 and all after it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        compile_extension(root, root / "tensorfleet_kernels" / "_native.abi3.so")
-        build_data["artifacts"] = ["tensorfleet_kernels/_native.abi3.so"]
+        made = compile_extensions(root, root / "tensorfleet_kernels")
+        build_data["artifacts"] = [f"tensorfleet_kernels/{name}" for name in made]
         build_data["pure_python"] = False
         tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"cp311-abi3-{tag}"

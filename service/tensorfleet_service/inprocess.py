@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
-from tensorfleet.core import errors
+from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.graph_pb2 import GraphDef
@@ -104,6 +104,13 @@ class InProcessTransport(MasterTransport):
         super().__init__(
             Master(partial(_join, self._worker), self._worker.resources.reset, _to_stderr), config
         )
+
+    def prepare(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> InProcessSignature:
+        # Nothing here waits for other tasks, so one pause spans all of the work, and one collection follows.
+        with gc_pause.paused():
+            return super().prepare(feeds, fetches, targets)
 
     def close(self) -> None:
         super().close()

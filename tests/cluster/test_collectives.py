@@ -13,7 +13,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.core import errors
 from tensorfleet.ops.collective import collective_ops
-from tensorfleet_service.collectives import ring
+from tensorfleet_service.collectives import call, ring
 from tensorfleet_service.worker.collectives.sender import streaming
 from tests.cluster import ops
 from tests.cluster.together import Servers, device, on_each, run_in_session, soon, together
@@ -21,6 +21,12 @@ from tests.cluster.together import Servers, device, on_each, run_in_session, soo
 pytestmark = pytest.mark.cluster
 
 MakeServers = Callable[..., Servers]
+
+
+@pytest.fixture(params=[call.SMALL_BYTES, -1], ids=["leader", "ring"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tensors that the leader combines, and small ones that go around the ring as large ones do."""
+    monkeypatch.setattr(call, "SMALL_BYTES", request.param)
 
 
 @pytest.fixture
@@ -85,6 +91,7 @@ def test_gathering_and_broadcast_between_graphs(servers: MakeServers) -> None:
         assert given.tolist() == [True, False]
 
 
+@pytest.mark.usefixtures("either_way")
 def test_one_graph_on_several_devices_of_several_tasks(servers: MakeServers) -> None:
     cluster = servers(2, cpus=2)
 
@@ -110,6 +117,7 @@ def test_one_graph_on_several_devices_of_several_tasks(servers: MakeServers) -> 
         assert given.tolist() == [[1.0]]
 
 
+@pytest.mark.usefixtures("either_way")
 def test_keys_and_shapes_that_are_tensors(servers: MakeServers) -> None:
     cluster = servers(2)
 

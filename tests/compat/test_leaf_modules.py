@@ -57,7 +57,7 @@ def comparable(value: Any) -> Any:
 
 # dtypes
 
-ENUMS = [*range(1, 24), *range(101, 124)]
+ENUMS = [*range(1, 34), *range(101, 134)]
 ATTRIBUTES = """
     name as_numpy_dtype as_datatype_enum is_floating is_integer is_complex is_bool is_unsigned is_quantized
     is_numpy_compatible real_dtype base_dtype _is_ref_dtype _as_ref size min max limits

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as tf
+from tensorflow.core.framework import tensor_pb2
 from tensorflow.core.protobuf.config_pb2 import CallableOptions
 
 from tests.compat.cluster import Cluster
@@ -127,6 +128,10 @@ _FEEDS: list[tuple[Any, Any]] = [
     (tf.float64, [1.5, np.inf]),
     (tf.float16, [1.5, -0.1]),
     (tf.bfloat16, np.array([1.5, 3.0], ml_dtypes.bfloat16)),
+    (tf.dtypes.experimental.float8_e5m2, np.array([1.5, -3.0], ml_dtypes.float8_e5m2)),
+    (tf.dtypes.experimental.float8_e4m3fn, np.array([1.5, -3.0], ml_dtypes.float8_e4m3fn)),
+    (tf.dtypes.experimental.int4, np.array([-8, 7], ml_dtypes.int4)),
+    (tf.dtypes.experimental.uint4, np.array([0, 15], ml_dtypes.uint4)),
     (tf.int8, [-128, 127]),
     (tf.int16, [-32768, 32767]),
     (tf.int32, [-(2**31), 2**31 - 1]),
@@ -364,3 +369,27 @@ def test_large_tensors(local: Cluster) -> None:
     value = np.arange(3_000_000, dtype=np.float32)
     with tf.Session(local.target("local")) as session:
         np.testing.assert_array_equal(session.run(y, {x: value}), value + 1)
+
+
+def test_constants_of_variants(local: Cluster) -> None:
+    """A number, and a list, in a variant, as TensorFlow's own graphs have them."""
+    number = tensor_pb2.VariantTensorDataProto(type_name=b"int", metadata=np.int32(1).tobytes())
+    rows = tensor_pb2.VariantTensorDataProto(
+        type_name=b"tensorflow::TensorList",
+        metadata=b"\x00\x01" + b"\xff" * 9 + b"\x01" + b"\x12\x02\x08\x02",
+        tensors=[tf.make_tensor_proto(row, tf.float32) for row in ([1, 2], [3, 4])],
+    )
+    constants = [
+        tf.constant(tensor_pb2.TensorProto(dtype=tf.variant.as_datatype_enum, variant_val=[item]))
+        for item in (number, rows)
+    ]
+    zeros = [tf.zeros_like(constant) for constant in constants]
+    stacked = [
+        tf.raw_ops.TensorListStack(input_handle=handle, element_shape=[2], element_dtype=tf.float32)
+        for handle in (constants[1], zeros[1])
+    ]
+    with tf.Session(local.target("local")) as session:
+        found, empty = session.run(stacked)
+        session.run([tf.Print(constants[0], [constants[0]]).op, zeros[0].op])
+        np.testing.assert_array_equal(found, [[1, 2], [3, 4]])
+        np.testing.assert_array_equal(empty, np.zeros((2, 2)))

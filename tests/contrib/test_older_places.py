@@ -81,3 +81,9 @@ def test_the_projectors_configuration(tmp_path: Path) -> None:
 def test_constants() -> None:
     np.testing.assert_array_equal(tf.contrib.util.constant_value(tf.constant([1, 2])), [1, 2])
     assert tf.contrib.util.make_ndarray(tf.contrib.util.make_tensor_proto([3.0])).tolist() == [3.0]
+
+
+def test_modes() -> None:
+    """Programs compare what an estimator passes them with either class."""
+    old, new = tf.contrib.learn.ModeKeys, tf.estimator.ModeKeys
+    assert (old.TRAIN, old.EVAL, old.INFER) == (new.TRAIN, new.EVAL, new.PREDICT)

@@ -255,7 +255,21 @@ _C_FUNCTIONS = {
     name: getattr(np, name)
     for name in (
         *("negative", "absolute", "square", "reciprocal", "sign", "maximum", "minimum", "power", "logaddexp"),
-        *("sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "ceil", "floor", "rint", "fmin"),
+        *(
+            "sqrt",
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "sin",
+            "cos",
+            "tanh",
+            "ceil",
+            "floor",
+            "rint",
+            "fmin",
+            "arctan",
+        ),
     )
 }
 

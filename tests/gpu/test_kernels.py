@@ -49,7 +49,7 @@ MOST = 24
 ELSEWHERE = {
     "of the executor, without kernels: test_sessions, test_training": (
         "Enter Exit NextIteration RefEnter RefExit RefNextIteration Switch RefSwitch Merge RefMerge LoopCond "
-        "NoOp ControlTrigger Const _ToHost _ToDevice"
+        "NoOp ControlTrigger Const Placeholder PlaceholderV2 _ToHost _ToDevice"
     ),
     "layers and their gradients: test_functions": (
         "Conv2D Conv3D Conv2DBackpropInput Conv3DBackpropInputV2 Conv2DBackpropFilter "

@@ -38,6 +38,10 @@ _ELSEWHERE = {
     "RandomGamma": "random",
     "LRN": "float32 only: compared with TensorFlow",
     "MaxPool3D": "float32 only: compared with TensorFlow",
+    "MaxPool3DGrad": "float32 only: compared with TensorFlow",
+    "MaxPool3DGradGrad": "float32 only: compared with TensorFlow",
+    "CheckNumericsV2": "the rule of CheckNumerics",
+    "ScatterNdNonAliasingAdd": "the rule of TensorScatterAdd",
     **dict.fromkeys(("Round", "Rint", "Ceil", "Floor", "FloorDiv", "TruncateDiv"), "steps: None"),
 }
 # Families whose rules are compared with TensorFlow's instead, or run in loops.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 
 from tensorfleet.kube import credentials
 from tensorfleet.kube.credentials import Secrets, Wanted, ensure
 from tensorfleet.security import identity, tokens
+from tensorfleet.security.authority import pem
 from tensorfleet.security.pod_api import ApiError, PodApi
 from tensorfleet.security.settings import SecurityError
 from tests.kube.fake_pod_api import FakePodApi, serving
@@ -146,6 +149,46 @@ def test_those_of_another_ca_are_replaced(fake: FakePodApi, run: Run) -> None:
     ca = x509.load_pem_x509_certificate(fake.data("ca")["ca.pem"])
     certificate(fake, "workers", "worker-0").verify_directly_issued_by(ca)
     assert fake.data("client")["ca.pem"] == fake.data("ca")["ca.pem"]
+
+
+def test_a_ca_is_rotated_in_steps(fake: FakePodApi, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has the Secrets of one step trusts the certificates of the one before and of the one after."""
+    issued = {"workers": "worker-0", "ps": "ps-0", "client": "client"}
+
+    def trusted() -> list[bytes]:
+        """The CAs in all Secrets, which are the same."""
+        found = {fake.data(secret)["ca.pem"] for secret in ("ca", "metrics", *issued)}
+        assert len(found) == 1
+        return [pem(certificate) for certificate in x509.load_pem_x509_certificates(found.pop())]
+
+    def signers() -> set[int]:
+        """The places among the trusted CAs of those that have signed."""
+        roots = x509.load_pem_x509_certificates(fake.data("ca")["ca.pem"])
+        found = set()
+        for secret, name in issued.items():
+            for place, root in enumerate(roots):
+                with contextlib.suppress(InvalidSignature):
+                    certificate(fake, secret, name).verify_directly_issued_by(root)
+                    found.add(place)
+        return found
+
+    run(WANTED)
+    (old,) = trusted()
+    fake.secrets["ca"]["data"]["rotate"] = "eWVz"
+    assert "ca: the next CA is trusted" in run(WANTED)
+    assert trusted()[0] == old
+    _, new = trusted()
+    assert signers() == {0}, "certificates of the old one, as not everybody trusts the new one yet"
+    assert run(WANTED) == [], "too early"
+    monkeypatch.setattr(credentials, "STEP_SECONDS", 0.0)
+    assert "ca: the next CA signs" in run(WANTED)
+    assert trusted() == [new, old]
+    assert signers() == {0}
+    assert "ca: the former CA is not trusted any more" in run(WANTED)
+    assert trusted() == [new]
+    assert signers() == {0}
+    assert run(WANTED) == []
+    assert not fake.data("ca")["next-key.pem"]
 
 
 def test_a_revoked_token_stays_revoked(fake: FakePodApi, run: Run) -> None:

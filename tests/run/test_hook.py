@@ -35,6 +35,7 @@ assert tf.__version__ == tf.VERSION == "1.15.5" and tf.__git_version__ and tf.ve
 assert tf.Session is ours.Session and tf.python.framework.ops is ops
 assert layers.flatten is tf.contrib.layers.flatten is ours.contrib.layers.flatten
 assert core_rnn_cell.LSTMCell is rnn_cell_impl.LSTMCell is tf.nn.rnn_cell.LSTMCell
+assert tf.newaxis is None and array_ops.newaxis is None and tf.constant([1, 2])[tf.newaxis].shape == [1, 2]
 assert array_ops.concat is tf.concat and math_ops.reduce_sum is tf.reduce_sum and nn_ops.relu is tf.nn.relu
 assert dtypes.float32 is tf.float32 and optimizer.Optimizer is tf.train.Optimizer
 assert init_ops.Zeros is tf.zeros_initializer and vs.get_variable is tf.get_variable

@@ -24,7 +24,6 @@ SECONDS = 300
 ALONE = {
     "attention": "accuracy",
     "autoencoder": "loss",
-    "char_rnn": "names rnnlm/multi_rnn_cell/cell_1/basic_lstm_cell/bias",
     "constants": "all of",
     "deep": "accuracy",
     "dqn": "chosen",

@@ -20,13 +20,14 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.security import identity, secret as proofs
-from tensorfleet.security.settings import OPEN, Security
+from tensorfleet.security.settings import OPEN, Security, TlsFiles
 from tensorfleet.security.tls import certificates
 from tensorfleet.wire.connection import open_socket
 from tensorfleet.wire.frames import MAGIC, Kind, encode, unpack_error
 from tensorfleet.wire.opening import encrypted, open_hello
 from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.tls import TlsReader
+from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.server import TaskServer
 from tests.security.conftest import CLUSTER, DOMAIN, SECRET, MakeTasks, Pki
 from tests.until import until
@@ -233,18 +234,50 @@ def test_a_client_with_tls_does_not_talk_to_a_task_without(tasks: MakeTasks, pki
         across(made["worker:0"].target, seconds=2.0)
 
 
-def test_a_client_does_not_take_another_task_for_its_master(tasks: MakeTasks, pki: Pki) -> None:
+def test_a_client_does_not_take_another_task_for_its_master(
+    tasks: MakeTasks, pki: Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A task's certificate does not make it another task, nor a user's a task."""
     uri = identity.task_uri(DOMAIN, CLUSTER, "worker", 0)
+    monkeypatch.setattr(Guard, "_check_own", lambda guard, own: None)  # as an impostor's
     for number, files in enumerate((pki.task("ps", 0), pki.user("eve", "admin"))):
         own = pki.issue(f"impostor-{number}", uri)
         made = tasks({"worker:0": Security(tls=own)})
-        # A task does not start with such a certificate, so this one gets it afterwards.
         for name, other in ((own.key, files.key), (own.cert, files.cert)):
             Path(name).write_bytes(Path(other).read_bytes())
         error = attack(made["worker:0"], {"client": "x"}, Security(tls=pki.user("alice")))
         assert isinstance(error, tf.errors.UnauthenticatedError), error
         assert "its certificate is that of" in str(error)
+
+
+def replace(files: TlsFiles, other: TlsFiles) -> None:
+    """Puts the files of another certificate in the place of one, the key first."""
+    for old, new in ((files.key, other.key), (files.cert, other.cert)):
+        Path(old).write_bytes(Path(new).read_bytes())
+
+
+def test_a_task_keeps_its_certificate_when_that_of_another_takes_its_place(
+    tasks: MakeTasks, pki: Pki, client: Show, caplog: pytest.LogCaptureFixture
+) -> None:
+    own, fresh = pki.task("worker", 0), pki.issue("fresh", identity.task_uri(DOMAIN, CLUSTER, "worker", 0))
+    made = tasks({"worker:0": Security(tls=own), "ps:0": Security(tls=pki.task("ps", 0))})
+    client(tls=pki.user("alice"))
+    held = certificates(own)
+    for wrong in (
+        pki.task("worker", 1),
+        pki.user("eve"),
+        pki.issue("elsewhere", "spiffe://a/tensorfleet/b/ps/0"),
+    ):
+        before = held.pem
+        caplog.clear()
+        replace(own, wrong)
+        assert held.pem == before
+        assert "the certificates are not replaced" in caplog.text
+        assert f"is {own.cert!r} on {WORKER}, but its certificate is" in caplog.text
+        assert across(made["worker:0"].target) == 3.0
+    replace(own, fresh)  # one that is right is taken
+    assert held.pem[1] == Path(fresh.cert).read_bytes()
+    assert across(made["worker:0"].target) == 3.0
 
 
 def test_another_secret_is_refused_by_both_sides(tasks: MakeTasks) -> None:

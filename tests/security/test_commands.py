@@ -114,6 +114,74 @@ def test_a_cluster_with_these_certificates(
         assert session.run(x) == 6.0
 
 
+def test_a_ca_is_rotated_while_everybody_stays_connected(
+    tmp_path: Path, tasks: MakeTasks, client: Callable[..., None], way: str
+) -> None:
+    """Whoever has the new files talks with those who still have the old ones, at each step."""
+    spec = json.dumps({"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]})
+    source = tmp_path / "pki"
+    issue = [str(source), "--cluster-spec", spec, "--user", "alice"]
+    assert certs.main(issue) == 0
+
+    def give(name: str, *parts: str) -> TlsFiles:
+        """Copies somebody's files to where they lie: the key, the certificate, the CA."""
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        for part in parts or ("-key", "", "ca"):
+            file = "ca.pem" if part == "ca" else f"{name}{part}.pem"
+            (folder / file).write_bytes((source / file).read_bytes())
+        return TlsFiles(f"{folder}/{name}.pem", f"{folder}/{name}-key.pem", f"{folder}/ca.pem")
+
+    everybody = ("ps-0", "worker-0", "user-alice")
+    ps, worker, alice = (give(name) for name in everybody)
+    made = tasks({"ps:0": Security(tls=ps), "worker:0": Security(tls=worker)})
+    client(tls=alice)
+    with tf.device("/job:ps/task:0"):
+        x = tf.constant(2.0) * 3.0
+
+    def works() -> None:
+        peers = made["worker:0"]._peers
+        with peers._lock:
+            known = list(peers._peers.values())
+        for peer in known:
+            peer.close()
+        with tf.Session(made["worker:0"].target) as session:
+            assert session.run(x) == 6.0
+
+    works()
+    first = (source / "ca.pem").read_bytes()
+    assert certs.main([str(source), "--new-ca"]) == 0
+    both = (source / "ca.pem").read_bytes()
+    assert both.endswith(first)
+    assert both.count(b"BEGIN CERTIFICATE") == 2
+    for name in everybody:
+        give(name, "ca")
+        works()
+    assert certs.main(issue) == 0
+    for name in everybody:
+        give(name, "-key", "")
+        works()
+    assert certs.main([str(source), "--drop-old-ca"]) == 0
+    assert (source / "ca.pem").read_bytes() == both.removesuffix(first)
+    for name in everybody:
+        give(name, "ca")
+        works()
+
+
+def test_rotations_that_there_are_not(tmp_path: Path, capsys: Capture) -> None:
+    assert certs.main([str(tmp_path), "--new-ca"]) == 1
+    assert "there is no CA in" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        certs.main([str(tmp_path), "--new-ca", "--user", "alice"])
+    assert certs.main([str(tmp_path), "--user", "alice"]) == 0
+    key = (tmp_path / "ca-key.pem").read_bytes()
+    assert certs.main([str(tmp_path), "--new-ca"]) == 0
+    (tmp_path / "ca-key.pem").write_bytes(key)  # as where that was interrupted
+    capsys.readouterr()
+    assert certs.main([str(tmp_path), "--user", "bob"]) == 1
+    assert "key is of another certificate" in capsys.readouterr().err
+
+
 @pytest.mark.cluster
 def test_clients_find_the_credentials_of_a_local_cluster(
     way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -233,6 +233,17 @@ def test_whose_a_connection_is(family: int, host: str, to: str, monkeypatch: pyt
             until(lambda: not peer_user.is_own(accepted), SECONDS)
 
 
+def test_a_table_that_misses_the_connection_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [None, None, os.getuid()]
+    monkeypatch.setattr(peer_user, "_user", lambda _: answers.pop(0))
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname(), SECONDS) as client,
+    ):
+        assert peer_user.is_own(client)
+    assert answers == []
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="takes the rights to be another user")
 def test_another_user_of_the_machine_is_refused(bridge: Bridge) -> None:
     program = """

@@ -17,6 +17,7 @@ from tensorfleet.security import tokens
 from tensorfleet.security.settings import Security, SecurityError
 from tensorfleet.security.tokens import Limits, Token
 from tensorfleet_service.master.declared import declared_variables
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.security.principal import ANYBODY, Principal
 from tensorfleet_service.security.quotas import Quotas, from_environment
 from tensorfleet_service.server import TaskServer
@@ -61,6 +62,34 @@ def test_sessions(tasks: MakeTasks, book: TokenBook, client: Show, way: str) -> 
         with refused("has 2 sessions"):
             tf.Session(task.target).run(x)
     second.close()
+
+
+def test_a_client_by_grpc_that_has_crashed_gives_its_place_back(
+    tasks: MakeTasks, book: TokenBook, client: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    task = limited(book, tasks, client, sessions=2)
+    x = tf.constant(1.0) + 1.0
+    left, used = tf.Session(task.target), tf.Session(task.target)
+    assert left.run(x) == used.run(x) == 2.0
+    client(token=book.texts["bob"])
+    theirs = tf.Session(task.target)
+    assert theirs.run(x) == 2.0
+    client(token=book.texts["alice"])
+    with refused("has 2 sessions"):  # what may be in use for all that is known
+        tf.Session(task.target).run(x)
+    monkeypatch.setattr(timeouts, "QUOTA_IDLE_SECONDS", 0.0)
+
+    def running() -> int:
+        return sum(found.running for found in task._master.sessions())
+
+    with waiting(used, 1, running), tf.Session(task.target) as fresh:
+        assert fresh.run(x) == 2.0
+        with pytest.raises(errors.AbortedError):
+            left.run(x)
+        assert running() == 1  # a session with a step is in use, however long
+    assert theirs.run(x) == 2.0
+    theirs.close()
 
 
 @contextmanager

@@ -61,6 +61,18 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="of the identities (default: tensorfleet.local)",
     )
+    rotation = p.add_mutually_exclusive_group()
+    rotation.add_argument(
+        "--new-ca",
+        action="store_true",
+        help="make another CA, which signs from now on; ca.pem has both, so that whoever has it trusts the "
+        "certificates of either. Give it to everybody before you make new certificates",
+    )
+    rotation.add_argument(
+        "--drop-old-ca",
+        action="store_true",
+        help="leave the CA that signs alone in ca.pem: for when everybody has a certificate of it",
+    )
     p.add_argument("--days", type=_days, default=90.0, metavar="N", help="until they end (default: 90)")
     return p
 
@@ -69,21 +81,33 @@ def main(argv: Sequence[str]) -> int:
     """Makes the files and prints how to use them; returns 0, or 1 with the reason on standard error."""
     p = parser()
     flags = p.parse_args(argv)
-    if not (flags.cluster_spec or flags.user):
+    rotates = flags.new_ca or flags.drop_old_ca
+    if rotates and flags.user:
+        p.error("--new-ca and --drop-old-ca make no certificates: everybody gets ca.pem first")
+    if not (flags.cluster_spec or flags.user or rotates):
         p.error("certificates for whom? Give --cluster-spec, --user, or both")
     from tensorfleet.security.authority import Authority, key_pem, pem
 
     folder = Path(flags.directory)
     certificate, key = folder / "ca.pem", folder / "ca-key.pem"
     try:
-        names = _names(flags)
+        names = {} if rotates else _names(flags)
         folder.mkdir(parents=True, exist_ok=True)
         if certificate.exists() or key.exists():
             authority = Authority.load(certificate.read_bytes(), key.read_bytes())
+        elif rotates:
+            raise ValueError(f"there is no CA in {folder}")
         else:
+            authority = None
+        if authority is None or flags.new_ca:
+            trusted = certificate.read_bytes() if authority is not None else b""
             authority = Authority.create(f"TensorFleet {flags.cluster}", max(flags.days, 3650.0))
             write_private(str(key), key_pem(authority.key).decode())
+            certificate.write_bytes(pem(authority.certificate) + trusted)
+        elif flags.drop_old_ca:
             certificate.write_bytes(pem(authority.certificate))
+        if rotates:
+            print(f"# {certificate.absolute()} is for all tasks and users now")
         for name, (uri, hosts) in names.items():
             chain, private = authority.issue(uri, hosts, flags.days)
             # The key first: a reader in between finds that the two do not fit, and keeps the old ones.

@@ -20,6 +20,20 @@ _DELAY_PER_WORKER = 5.0
 _MAX_DELAY = 60.0
 
 
+class ModeKeys:
+    """The modes of a `model_fn` by their older names (`tf.contrib.learn.ModeKeys`).
+
+    Attributes:
+        TRAIN: training.
+        EVAL: evaluation.
+        INFER: prediction; `tf.estimator.ModeKeys.PREDICT` is the same.
+    """
+
+    TRAIN = "train"
+    EVAL = "eval"
+    INFER = "infer"
+
+
 class Experiment:
     """An estimator with what it is trained and evaluated on (`tf.contrib.learn.Experiment`).
 

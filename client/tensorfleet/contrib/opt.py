@@ -1,12 +1,40 @@
-"""`tf.contrib.opt`: optimizers with decay of weights."""
+"""`tf.contrib.opt`: further optimizers, optimizers around others, and SciPy's."""
 
 import typing as _typing
 
+from tensorfleet.contrib.adam_variants import (
+    AdaMaxOptimizer as AdaMaxOptimizer,
+    LazyAdamOptimizer as LazyAdamOptimizer,
+    NadamOptimizer as NadamOptimizer,
+)
+from tensorfleet.contrib.elastic_averaging import (
+    ElasticAverageCustomGetter as ElasticAverageCustomGetter,
+    ElasticAverageOptimizer as ElasticAverageOptimizer,
+)
+from tensorfleet.contrib.external_optimizer import (
+    ExternalOptimizerInterface as ExternalOptimizerInterface,
+    ScipyOptimizerInterface as ScipyOptimizerInterface,
+)
+from tensorfleet.contrib.sign_optimizers import (
+    AddSignOptimizer as AddSignOptimizer,
+    LARSOptimizer as LARSOptimizer,
+    PowerSignOptimizer as PowerSignOptimizer,
+    get_cosine_decay_fn as get_cosine_decay_fn,
+    get_linear_decay_fn as get_linear_decay_fn,
+    get_restart_decay_fn as get_restart_decay_fn,
+)
 from tensorfleet.contrib.weight_decay import (
     AdamWOptimizer as AdamWOptimizer,
     DecoupledWeightDecayExtension as DecoupledWeightDecayExtension,
     MomentumWOptimizer as MomentumWOptimizer,
     extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
+)
+from tensorfleet.contrib.wrapping_optimizers import (
+    DropStaleGradientOptimizer as DropStaleGradientOptimizer,
+    MovingAverageOptimizer as MovingAverageOptimizer,
+    MultitaskOptimizerWrapper as MultitaskOptimizerWrapper,
+    VariableClippingOptimizer as VariableClippingOptimizer,
+    clip_gradients_by_global_norm as clip_gradients_by_global_norm,
 )
 
 if not _typing.TYPE_CHECKING:

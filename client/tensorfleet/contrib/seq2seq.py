@@ -32,6 +32,11 @@ from tensorfleet.contrib.decoders import (
     dynamic_decode as dynamic_decode,
     tile_batch as tile_batch,
 )
+from tensorfleet.contrib.scheduled_helpers import (
+    InferenceHelper as InferenceHelper,
+    ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
+    ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper,
+)
 from tensorfleet.contrib.sequences import sequence_loss as sequence_loss
 
 if not _typing.TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.core import dtypes
-from tensorfleet.metrics import confusion, means, thresholds
+from tensorfleet.metrics import confusion, means, ranking, thresholds
 from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.selection import in_top_k
 from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.math.reduction import reduce_mean, reduce_sum
 from tensorfleet.ops.nn.confusion import confusion_matrix as _confusion_matrix
@@ -16,13 +17,13 @@ from tensorfleet.ops.nn.confusion import confusion_matrix as _confusion_matrix
 Metric = tuple[Any, Any]
 
 
-def _predictions_first(metric: Callable[..., Metric]) -> Callable[..., Metric]:
+def _predictions_first(metric: Callable[..., Metric], prefix: str = "streaming_") -> Callable[..., Metric]:
     """The metric with its first two arguments exchanged."""
 
     def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
         return metric(labels, predictions, *args, **kwargs)
 
-    streaming.__name__ = streaming.__qualname__ = f"streaming_{metric.__name__}"
+    streaming.__name__ = streaming.__qualname__ = f"{prefix}{metric.__name__}"
     streaming.__doc__ = f"`tf.metrics.{metric.__name__}`, with the predictions before the labels."
     first, second, *others = inspect.signature(metric).parameters.values()
     streaming.__signature__ = inspect.Signature([second, first, *others])  # type: ignore[attr-defined]
@@ -45,6 +46,41 @@ streaming_true_positives = _predictions_first(confusion.true_positives)
 streaming_true_negatives = _predictions_first(confusion.true_negatives)
 streaming_false_positives = _predictions_first(confusion.false_positives)
 streaming_false_negatives = _predictions_first(confusion.false_negatives)
+streaming_precision_at_thresholds = _predictions_first(thresholds.precision_at_thresholds)
+streaming_recall_at_thresholds = _predictions_first(thresholds.recall_at_thresholds)
+streaming_true_positives_at_thresholds = _predictions_first(thresholds.true_positives_at_thresholds)
+streaming_true_negatives_at_thresholds = _predictions_first(thresholds.true_negatives_at_thresholds)
+streaming_false_positives_at_thresholds = _predictions_first(thresholds.false_positives_at_thresholds)
+streaming_false_negatives_at_thresholds = _predictions_first(thresholds.false_negatives_at_thresholds)
+streaming_sensitivity_at_specificity = _predictions_first(thresholds.sensitivity_at_specificity)
+streaming_specificity_at_sensitivity = _predictions_first(thresholds.specificity_at_sensitivity)
+streaming_sparse_precision_at_k = _predictions_first(ranking.precision_at_k, "streaming_sparse_")
+streaming_sparse_recall_at_k = _predictions_first(ranking.recall_at_k, "streaming_sparse_")
+streaming_sparse_average_precision_at_k = _predictions_first(
+    ranking.average_precision_at_k, "streaming_sparse_"
+)
+
+
+def streaming_recall_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of examples whose class is among the `k` classes of the highest predictions.
+
+    Args:
+        predictions: a score for each class, float32 of shape [batch, classes].
+        labels: the class of each example, int32 or int64 of shape [batch].
+        k: how many classes of an example may be right.
+        weights: of the examples.
+    """
+    found = cast(in_top_k(predictions, labels, k), dtypes.float32)
+    name = name or f"recall_at_{k}"
+    return means.mean(found, weights, metrics_collections, updates_collections, name)
 
 
 def streaming_auc(

@@ -122,7 +122,7 @@ class DType:
             return 0, 1
         if self.is_bool:
             return 0, True
-        if self.is_integer:
+        if self.is_integer and self.base not in SMALL_INTEGER_DTYPES:
             return 0, self.max
         raise ValueError(f"{self} does not have defined limits.")
 
@@ -158,7 +158,7 @@ def _intern(enum: int, name: str, np_type: Any, base: DType | None) -> DType:
     dt.np = None if np_type is None else np.dtype(np_type)
     dt.base = base or dt
     dt.is_ref = base is not None
-    kind = dt.base.name.rstrip("0123456789")
+    kind = dt.base.name.split("_")[0].rstrip("0123456789")
     dt.is_quantized = dt.base.name in _QUANTIZED_NAMES
     dt.is_floating = kind in ("float", "bfloat")
     dt.is_integer = kind in ("int", "uint")
@@ -207,9 +207,21 @@ resource = _define(20, "resource", None)
 variant = _define(21, "variant", None)
 uint32 = _define(22, "uint32", np.uint32)
 uint64 = _define(23, "uint64", np.uint64)
+float8_e5m2 = _define(24, "float8_e5m2", ml_dtypes.float8_e5m2)
+float8_e4m3fn = _define(25, "float8_e4m3fn", ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz = _define(26, "float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz)
+float8_e4m3b11fnuz = _define(27, "float8_e4m3b11fnuz", ml_dtypes.float8_e4m3b11fnuz)
+float8_e5m2fnuz = _define(28, "float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz)
+int4 = _define(29, "int4", ml_dtypes.int4)
+uint4 = _define(30, "uint4", ml_dtypes.uint4)
+int2 = _define(31, "int2", ml_dtypes.int2)
+uint2 = _define(32, "uint2", ml_dtypes.uint2)
+float4_e2m1fn = _define(33, "float4_e2m1fn", ml_dtypes.float4_e2m1fn)
 half = float16
 double = float64
 
+FLOAT8_DTYPES = frozenset(dt for dt in _by_enum.values() if dt.name.startswith("float8_"))
+SMALL_INTEGER_DTYPES = frozenset((int4, uint4, int2, uint2))
 QUANTIZED_DTYPES = frozenset(dt for dt in _by_enum.values() if dt.is_quantized)
 
 _by_numpy_type: dict[type, DType] = {

@@ -10,6 +10,7 @@ NUMBERS = {
     "TENSORFLEET_BLAS_THREADS": ("a number of threads, 1 or more", 1, True),
     "TENSORFLEET_NATIVE": ("0 for NumPy alone, or 1", 0, True),
     "TENSORFLEET_SESSION_IDLE_SECONDS": ("a number of seconds, more than 0", 1e-9, False),
+    "TENSORFLEET_QUOTA_IDLE_SECONDS": ("a number of seconds, 0 or more", 0.0, False),
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_EARLY_MB": ("a number of MiB, 1 or more", 1, True),

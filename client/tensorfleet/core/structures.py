@@ -9,11 +9,23 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 _composites: dict[type, Callable[[Any], list[Any]]] = {}
+_makers: dict[type, Callable[[Any, Sequence[Any]], Any]] = {}
 
 
-def register_composite(kind: type, parts: Callable[[Any], list[Any]]) -> None:
-    """Registers a class whose objects consist of several values: of `parts`, and made as `kind(*parts)`."""
+def register_composite(
+    kind: type,
+    parts: Callable[[Any], list[Any]],
+    make: Callable[[Any, Sequence[Any]], Any] | None = None,
+) -> None:
+    """Registers a class whose objects consist of several values.
+
+    Args:
+        parts: the values of an object.
+        make: an object like the one given, of other values; by default `kind(*values)`.
+    """
     _composites[kind] = parts
+    if make is not None:
+        _makers[kind] = make
 
 
 class Nesting:
@@ -63,6 +75,8 @@ class Nesting:
         if isinstance(structure, dict):
             made = dict(zip(sorted(structure), packed, strict=True))
             return kind((key, made[key]) for key in structure)
+        if kind in _makers:
+            return _makers[kind](structure, packed)
         if kind in _composites or hasattr(structure, "_fields"):
             return kind(*packed)
         return kind(packed)

@@ -138,7 +138,7 @@ def _from_python(values: Any, wanted: DType | None, dims: tuple[int, ...] | None
         # TensorFlow looks at no value where none is needed, so an untyped empty constant is a float.
         return np.empty(dims, np_dtype or np.float32)
     _check_leaves(values, wanted)
-    if np_dtype is not None and np.issubdtype(np_dtype, np.number):
+    if wanted in dtypes.SMALL_INTEGER_DTYPES or (np_dtype is not None and np.issubdtype(np_dtype, np.number)):
         array = np.array(values).astype(np_dtype, copy=False)  # in two steps, so that integers wrap around
     else:
         array = np.array(values, np_dtype)

@@ -17,13 +17,14 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import format_dims, to_proto as _shape_proto
 from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
-from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
 
 __all__ = [
     "array_of",
     "as_bytes",
     "constant_proto",
     "convert_value",
+    "elements_proto",
     "make_ndarray",
     "make_tensor_proto",
     "string_bytes",
@@ -38,7 +39,11 @@ _MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
 
 # The field for each type's elements, one by one, and the dtype whose numbers go into it.
 _BITS = np.dtype(np.uint16)
+_BYTE = np.dtype(np.uint8)
 _FIELDS: dict[DType, tuple[str, np.dtype[Any]]] = {
+    **dict.fromkeys((*dtypes.FLOAT8_DTYPES, dtypes.float4_e2m1fn), ("float8_val", _BYTE)),
+    **dict.fromkeys((dtypes.int4, dtypes.int2), ("int_val", np.dtype(np.int8))),
+    **dict.fromkeys((dtypes.uint4, dtypes.uint2), ("int_val", _BYTE)),
     dtypes.float16: ("half_val", _BITS),
     dtypes.bfloat16: ("half_val", _BITS),
     dtypes.float32: ("float_val", np.dtype(np.float32)),
@@ -61,7 +66,9 @@ _FIELDS: dict[DType, tuple[str, np.dtype[Any]]] = {
     dtypes.qint32: ("int_val", np.dtype(np.int32)),
 }
 # The types that TensorFlow's own client never writes as raw bytes, though every reader accepts them so.
-_ONE_BY_ONE = frozenset((dtypes.bool, dtypes.uint16, dtypes.complex64, dtypes.complex128))
+_ONE_BY_ONE = dtypes.SMALL_INTEGER_DTYPES | frozenset(
+    (dtypes.bool, dtypes.uint16, dtypes.complex64, dtypes.complex128)
+)
 
 
 def make_tensor_proto(
@@ -104,7 +111,10 @@ def to_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
         if dt is not dtypes.string:
             return _one_by_one(array, dt, dims)
     if dt is dtypes.string:
-        items = [as_bytes(item) for item in np.asarray(array).ravel().tolist()]
+        listed = np.asarray(array).ravel().tolist()
+        if listed and isinstance(listed[0], VariantTensorDataProto):
+            return _message(dtypes.variant, dims, variant_val=listed)
+        items = [as_bytes(item) for item in listed]
         return _message(dtypes.string, dims, string_val=items)
     return _raw(array, dt, dims)
 
@@ -120,6 +130,17 @@ def constant_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
     return to_proto(array)
 
 
+def elements_proto(array: np.ndarray[Any, Any]) -> TensorProto:
+    """A message with the elements of an array alone, one by one, without type and shape."""
+    dt = dtypes.from_numpy(array.dtype)
+    if dt is dtypes.string:
+        return TensorProto(string_val=[as_bytes(item) for item in array.ravel().tolist()])
+    message = _one_by_one(array, dt, ())
+    message.ClearField("dtype")
+    message.ClearField("tensor_shape")
+    return message
+
+
 def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, ...]) -> TensorProto:
     if array.nbytes > _MAX_CONTENT:
         raise ValueError("Cannot create a tensor proto whose content is larger than 2GB.")
@@ -132,7 +153,10 @@ def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, .
 
 def _one_by_one(array: np.ndarray[Any, Any], dt: DType, dims: tuple[int, ...]) -> TensorProto:
     field, written = _FIELDS[dt]
-    numbers = np.ascontiguousarray(array).reshape(-1).view(written).tolist()
+    flat = np.ascontiguousarray(array).reshape(-1)
+    # The bits beside those of a small integer may be anything.
+    made = flat.astype(written) if dt in dtypes.SMALL_INTEGER_DTYPES else flat.view(written)
+    numbers = made.tobytes() if field == "float8_val" else made.tolist()
     return _message(dt, dims, **{field: numbers})
 
 
@@ -150,7 +174,7 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
 
 
 def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
-    """The array that a message holds; strings as bytes objects.
+    """The array that a message holds; strings as bytes objects, variants as their messages.
 
     One element that stands for more than `unrolled` bytes stays one: the array is a view that repeats it.
 
@@ -158,6 +182,8 @@ def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
     or overflowing dimensions, content of another length, too many elements, elements out of their range,
     several that stand for more than 2 GB.
     """
+    if tensor.dtype == dtypes.variant.enum:
+        return _variants(tensor)
     dt = _tensor_type(tensor.dtype)
     dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
     count = _count(dims, tensor.tensor_shape.unknown_rank)
@@ -169,6 +195,19 @@ def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
     if tensor.tensor_content:
         return _from_content(tensor.tensor_content, dt, count, dims).reshape(dims)
     return _padded(_from_fields(tensor, dt), count, np.zeros((), dt.np)[()], dims, unrolled).reshape(dims)
+
+
+def _variants(tensor: TensorProto) -> np.ndarray[Any, Any]:
+    """An object array of the messages of variants."""
+    dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
+    count = _count(dims, tensor.tensor_shape.unknown_rank)
+    messages: list[Any] = list(tensor.variant_val)
+    if tensor.tensor_content:
+        parts = strings_from_bytes(tensor.tensor_content, count).tolist()
+        messages = [VariantTensorDataProto.FromString(part) for part in parts]
+    if count and not messages:
+        raise ValueError(f"{count} variants have no message")
+    return _padded(_object_array(messages), count, None, dims, 0).reshape(dims)
 
 
 def _tensor_type(enum: int) -> DType:
@@ -202,7 +241,14 @@ def _from_content(content: bytes, dt: DType, count: int, dims: tuple[int, ...]) 
 
 def _from_fields(tensor: TensorProto, dt: DType) -> np.ndarray[Any, Any]:
     field, written = _FIELDS[dt]
+    if field == "float8_val":
+        return np.frombuffer(tensor.float8_val, dt.np).copy()
     given: np.ndarray[Any, Any] = np.array(getattr(tensor, field))
+    if dt in dtypes.SMALL_INTEGER_DTYPES:
+        small = given.astype(dt.np)
+        if not np.array_equal(small.astype(given.dtype), given):
+            raise ValueError(f"{field} holds a number out of range for {dt.name}")
+        return small
     numbers = given.astype(written)
     if written.kind in "iu" and not np.array_equal(numbers, given):
         raise ValueError(f"{field} holds a number out of range for {dt.name}")
@@ -231,7 +277,7 @@ def _padded(
     return padded
 
 
-def _object_array(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
+def _object_array(items: Sequence[Any]) -> np.ndarray[Any, Any]:
     array = np.empty(len(items), object)
     array[:] = items
     return array

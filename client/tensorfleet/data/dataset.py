@@ -8,6 +8,7 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims, merge
 from tensorfleet.core.structures import ELEMENTS as nest
+from tensorfleet.core.type_specs import common_dims, serve_value_type
 from tensorfleet.data import iterator as iterators, sampling
 from tensorfleet.data.functional import FunctionalTransformations
 from tensorfleet.data.generator import generate
@@ -15,7 +16,7 @@ from tensorfleet.data.grouping import SelectingTransformations
 from tensorfleet.data.nested import DatasetSpec, serve_datasets
 from tensorfleet.data.options import Options
 from tensorfleet.data.padding import padded_shape, padding_values_of
-from tensorfleet.data.structure import NestedSpec, Structure, common_dims, components_of, normalize
+from tensorfleet.data.structure import NestedSpec, Structure, components_of, normalize
 from tensorfleet.data.windowing import WindowingTransformations
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_op
@@ -534,3 +535,6 @@ def get_output_shapes(dataset_or_iterator: Any) -> Any:
 def get_output_classes(dataset_or_iterator: Any) -> Any:
     """The classes of the components, in their structure (`tf.data.get_output_classes`)."""
     return dataset_or_iterator.output_classes
+
+
+serve_value_type(DatasetSpec, Dataset)

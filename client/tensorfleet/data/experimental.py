@@ -5,7 +5,19 @@ import typing as _typing
 from tensorfleet.data.dataset import AUTOTUNE as AUTOTUNE
 from tensorfleet.data.files import CsvDataset as CsvDataset
 from tensorfleet.data.iterator import get_next_as_optional as get_next_as_optional
-from tensorfleet.data.nested import Optional as Optional
+from tensorfleet.data.nested import (
+    Optional as Optional,
+)
+from tensorfleet.data.options import (
+    AutoShardPolicy as AutoShardPolicy,
+    AutotuneAlgorithm as AutotuneAlgorithm,
+    AutotuneOptions as AutotuneOptions,
+    DistributeOptions as DistributeOptions,
+    ExternalStatePolicy as ExternalStatePolicy,
+    OptimizationOptions as OptimizationOptions,
+    ServiceOptions as ServiceOptions,
+    ThreadingOptions as ThreadingOptions,
+)
 from tensorfleet.data.reading import (
     make_batched_features_dataset as make_batched_features_dataset,
     make_csv_dataset as make_csv_dataset,
@@ -13,10 +25,22 @@ from tensorfleet.data.reading import (
 )
 from tensorfleet.data.sampling import (
     INFINITE_CARDINALITY as INFINITE_CARDINALITY,
+    SHARD_HINT as SHARD_HINT,
     UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
     choose_from_datasets as choose_from_datasets,
     rejection_resample as rejection_resample,
     sample_from_datasets as sample_from_datasets,
+)
+from tensorfleet.data.specs import (
+    DatasetStructure as DatasetStructure,
+    OptionalStructure as OptionalStructure,
+    SparseTensorStructure as SparseTensorStructure,
+    Structure as Structure,
+    TensorArrayStructure as TensorArrayStructure,
+    TensorStructure as TensorStructure,
+    from_variant as from_variant,
+    get_structure as get_structure,
+    to_variant as to_variant,
 )
 from tensorfleet.data.transformations import (
     Counter as Counter,
@@ -34,6 +58,7 @@ from tensorfleet.data.transformations import (
     group_by_window as group_by_window,
     ignore_errors as ignore_errors,
     map_and_batch as map_and_batch,
+    map_and_batch_with_legacy_function as map_and_batch_with_legacy_function,
     parallel_interleave as parallel_interleave,
     prefetch_to_device as prefetch_to_device,
     scan as scan,

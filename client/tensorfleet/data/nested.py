@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.core.shapes import TensorShape, as_dims
+from tensorfleet.core.type_specs import serve_value_type
 from tensorfleet.data.structure import NestedSpec, NestedValue, Structure, components_of, normalize
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.tensor import Tensor
@@ -129,3 +130,6 @@ class Optional(NestedValue):
 
     def __repr__(self) -> str:
         return f"<Optional element_spec={self.element_spec!r}>"
+
+
+serve_value_type(OptionalSpec, Optional)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
+SHARD_HINT = -1
+"""The number of parts of `Dataset.shard` that TensorFlow's AutoShardPolicy.HINT replaces."""
 _RANGE = 2.0**32  # Dataset.random gives integers in [0, _RANGE)
 _TINY = 1e-300  # in place of a fraction of 0, by which nothing can be divided
 _SMOOTHING = 10.0  # so many elements of each class are counted before the first one

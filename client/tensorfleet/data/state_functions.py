@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.data.structure import Structure, common_dims, components_of, normalize
+from tensorfleet.core.type_specs import common_dims
+from tensorfleet.data.structure import Structure, components_of, normalize
 from tensorfleet.graph.func_graph import Traced, trace
 from tensorfleet.graph.tensor import Tensor
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +11,7 @@ from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import ELEMENTS as nest
-from tensorfleet.core.type_specs import SparseTensorSpec, TensorSpec
+from tensorfleet.core.type_specs import SparseTensorSpec, TensorSpec, TypeSpec, common_dims
 from tensorfleet.graph.func_graph import Traced, trace
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
@@ -24,7 +24,7 @@ from tensorfleet.ops.array.sparse_tensor import (
 )
 
 
-class NestedSpec(ABC):
+class NestedSpec(TypeSpec):
     """The spec of components that have elements themselves: datasets and optional values.
 
     In a dataset such a component is a variant tensor; of a batch of them, one with a shape.
@@ -54,6 +54,27 @@ class NestedSpec(ABC):
             and self.agrees(other)
             and all(map(compatible, self._structure.dims, other._structure.dims))
         )
+
+    def _common(self, other: NestedSpec) -> NestedSpec | None:
+        mine, theirs = self._structure, other._structure
+        if not mine.agrees(theirs):
+            return None
+        made: NestedSpec = type(self).__new__(type(self))
+        made._structure = mine.with_dims(list(map(common_dims, mine.dims, theirs.dims)))
+        made._dims = common_dims(self._dims, other._dims)
+        return made
+
+    @classmethod
+    def from_value(cls, value: Any) -> NestedSpec:
+        """The spec of a value.
+
+        Raises:
+            TypeError: it is of another kind.
+        """
+        spec = value._nested_spec() if isinstance(value, NestedValue) else None
+        if not isinstance(spec, cls):
+            raise TypeError(f"{cls.__name__} describes no {type(value).__name__}.")
+        return spec
 
     def agrees(self, other: NestedSpec | None) -> bool:
         """Whether the elements of both have the same structure and types."""
@@ -281,13 +302,6 @@ def components_of(element: Any, many: bool = False) -> list[Tensor]:
                 serialize(value, out_type=dtypes.variant) if isinstance(value, SparseTensor) else value
             )
     return found
-
-
-def common_dims(first: Dims, second: Dims) -> Dims:
-    """The most specific shape that both shapes are compatible with."""
-    if first is None or second is None or len(first) != len(second):
-        return None
-    return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
 
 
 def _without_shape_tuples(output_types: Any, shapes: Any) -> Any:

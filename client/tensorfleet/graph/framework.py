@@ -59,9 +59,14 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
 def graph_of(values: Iterable[Any]) -> Graph:
     """The graph that the tensors, operations and variables among `values` belong to, by default the default.
 
+    Inside of a function it is the function's graph, which captures what belongs to the graphs around it.
+
     Raises:
         ValueError: they belong to several graphs.
     """
+    default = get_default_graph()
+    if default.building_function:
+        return default
     found: Any = None
     for value in values:
         element = value._as_graph_element() if hasattr(value, "_as_graph_element") else value
@@ -71,7 +76,7 @@ def graph_of(values: Iterable[Any]) -> Graph:
             found = element
         elif element.graph is not found.graph:
             raise ValueError(f"{element!r} must be from the same graph as {found!r}.")
-    return get_default_graph() if found is None else found.graph
+    return default if found is None else found.graph
 
 
 class name_scope:

@@ -117,7 +117,7 @@ def NotDifferentiable(op_type: str) -> None:
     _add(op_type, None)
 
 
-NoGradient = NotDifferentiable
+NoGradient = no_gradient = NotDifferentiable
 
 
 def lookup(op_type: str) -> Rule | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
@@ -288,16 +289,29 @@ class Graph(CollectingGraph):
             add_shapes: adds the attribute `_output_shapes` to every node.
         """
         proto = graph_pb2.GraphDef(versions=self.graph_def_versions)
-        with self._lock:
-            operations = list(self._operations.values())[from_version or 0 :]
+        operations = self._since(from_version or 0)
+        encoded: list[bytes] = []
         for op in operations:
-            node = proto.node.add()
-            op.fill_node_def(node)
-            if add_shapes:
+            data = op.encoded()
+            if data is not None:
+                encoded.append(data)
+                continue
+            proto.MergeFromString(b"".join(encoded))
+            encoded.clear()
+            op.fill_node_def(proto.node.add())
+        proto.MergeFromString(b"".join(encoded))
+        if add_shapes:
+            for op, node in zip(operations, proto.node, strict=True):
                 node.attr["_output_shapes"].list.shape.extend(shapes.to_proto(t.dims) for t in op.outputs)
         if self._functions:
             proto.library.function.extend(self._functions.values())
         return proto
+
+    def _since(self, version: int) -> list[Operation]:
+        """The operations added after a version; their number decides how long it takes, not the graph's."""
+        with self._lock:
+            newest = reversed(self._operations.values())
+            return list(itertools.islice(newest, max(0, len(self._operations) - version)))[::-1]
 
 
 class _DefaultStack(threading.local):

@@ -24,16 +24,16 @@ def is_hint(name: str) -> bool:
 
 def unchanged(tensor: Tensor) -> Tensor:
     """Says that the operation gives its first input as it is."""
-    tensor.op.attrs[UNCHANGED] = True
+    tensor.op.put_attr(UNCHANGED, True)
     return tensor
 
 
 def known(tensor: Tensor, values: Sequence[int]) -> None:
     """Says which vector of integers a tensor is."""
-    tensor.op.attrs[f"{KNOWN}{tensor.value_index}"] = list(values)
+    tensor.op.put_attr(f"{KNOWN}{tensor.value_index}", list(values))
 
 
 def scaled(tensor: Tensor) -> Tensor:
     """Says that the second operand is of rank 0, so that a repeated first one may be scaled before it is."""
-    tensor.op.attrs[SCALED] = True
+    tensor.op.put_attr(SCALED, True)
     return tensor

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tensorfleet.core import attr_value
+from tensorfleet.core import attr_value, gc_pause
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.proto_field import encoded_attributes
 from tensorfleet.graph import hints
 from tensorfleet.graph.attributes import complete
 from tensorfleet.graph.convert import convert_to_tensor
@@ -75,7 +76,7 @@ def import_graph_def(
     graph = get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
         mapped = _as_tensors(graph, name, input_map or {})
-    with graph._all_or_nothing():
+    with gc_pause.paused(), graph._all_or_nothing():
         importer = _Importer(graph, graph_def, scope, mapped, _producer_defaults(producer_op_list))
         importer.run()
         for function in graph_def.library.function:
@@ -145,18 +146,22 @@ class _Importer:
         self._defaults = producer_defaults
         self._made: dict[str, Operation] = {}
         self._nodes: dict[str, NodeDef] = {}
+        self._colocated: dict[str, list[str]] = {}
+        self._known_attrs: dict[tuple[str, bytes], dict[str, Any]] = {}
         for node in graph_def.node:
             if not _NODE_NAME.fullmatch(node.name):
                 raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
             if node.name in self._nodes:
                 raise ValueError(f"Node '{node.name}' is not unique")
             self._nodes[node.name] = node
+            if others := _colocated_with(node):
+                self._colocated[node.name] = others
 
     def run(self) -> None:
         """Adds all nodes, each after its inputs; loops are closed last, their Merge nodes come first."""
         order = self._order()
-        for name in order:
-            self._check_colocation(self._nodes[name])
+        for name in order if self._colocated else ():
+            self._check_colocation(name)
         back_edges: list[tuple[Operation, int, str]] = []
         with self._graph.no_colocation():
             for name in order:
@@ -206,9 +211,10 @@ class _Importer:
 
     def _add(self, node: NodeDef) -> Operation:
         definition = lookup_op(node.op)
-        attrs = self._attrs(node, definition)
-        data = [text for text in node.input if not text.startswith("^")]
-        if any(text.startswith("^") for text in node.input[: len(data)]):
+        texts = list(node.input)
+        attrs = self._attrs(node, definition, texts)
+        data = [text for text in texts if not text.startswith("^")]
+        if len(data) < len(texts) and any(text.startswith("^") for text in texts[: len(data)]):
             raise ValueError(f"Node '{node.name}': Control dependencies must come after regular dependencies")
         inputs = self._inputs(node, data)
         self._check_types(node, definition, attrs, inputs)
@@ -223,19 +229,14 @@ class _Importer:
             )
         if node.op in _MERGES and any(map(self._is_back_edge, data)):
             op.outputs[0].dims = None  # what the next iteration brings is not known yet
-        for text in node.input[len(data) :]:
-            self._add_control(op, self._control(text))
+        for text in texts[len(data) :]:
+            op._add_control_input(self._control(text))
         return op
 
     def _device_scope(self, node: NodeDef) -> contextlib.AbstractContextManager[None]:
-        if _colocated_with(node):
+        if node.name in self._colocated:
             return self._graph.device(None)  # `_place_colocated` decides
         return self._graph.device(node.device) if node.device else contextlib.nullcontext()
-
-    def _add_control(self, op: Operation, control: Operation) -> None:
-        if control not in op.control_inputs:
-            op.control_inputs.append(control)
-            control._control_outputs.append(op)
 
     def _unique_name(self, name: str) -> str:
         full = self._scope + name
@@ -246,7 +247,17 @@ class _Importer:
         used.setdefault(full.lower(), 1)
         return full
 
-    def _attrs(self, node: NodeDef, definition: OpDef) -> dict[str, Any]:
+    def _attrs(self, node: NodeDef, definition: OpDef, inputs: Sequence[str]) -> dict[str, Any]:
+        """The node's attributes, read and checked once for all nodes in which they are the same."""
+        data = encoded_attributes(node, node.name, node.op, inputs, node.device)
+        if data is None:
+            return self._new_attrs(node, definition)
+        found = self._known_attrs.get((node.op, data))
+        if found is None:
+            found = self._known_attrs[node.op, data] = self._new_attrs(node, definition)
+        return dict(found)
+
+    def _new_attrs(self, node: NodeDef, definition: OpDef) -> dict[str, Any]:
         dropped = self._defaults.get(node.op, {})
         values = {
             key: attr_value.from_proto(value)
@@ -334,17 +345,17 @@ class _Importer:
                     f"{tensor.name} incompatible with expected {type_name(dtype)}."
                 )
 
-    def _check_colocation(self, node: NodeDef) -> None:
-        for other in _colocated_with(node):
+    def _check_colocation(self, name: str) -> None:
+        for other in self._colocated.get(name, ()):
             if other not in self._nodes:
-                raise ValueError(f"Node '{node.name}' expects to be colocated with unknown node '{other}'")
+                raise ValueError(f"Node '{name}' expects to be colocated with unknown node '{other}'")
 
     def _place_colocated(self) -> None:
-        for name, op in self._made.items():
-            others = _colocated_with(self._nodes[name])
-            op._device = next(
-                (self._made[other].device for other in others if self._made[other].device), op._device
-            )
+        for name, op in self._made.items() if self._colocated else ():
+            others = self._colocated.get(name, ())
+            placed = (self._made[other].device for other in others if self._made[other].device)
+            if others:
+                op._set_device(next(placed, op.device))
 
     def unused_and_missing(self) -> list[str]:
         """The keys of the input map that were not used and name nothing in the message."""

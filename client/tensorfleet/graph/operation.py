@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import attr_value, shapes
 from tensorfleet.core.device import DeviceSpec
 from tensorfleet.core.dtypes import DType
+from tensorfleet.graph import node_bytes
 from tensorfleet.graph.default_session import RunsSteps, eval_using_default_session
 from tensorfleet.graph.op_def import OpDef
 from tensorfleet.graph.tensor import Tensor
@@ -42,6 +43,7 @@ class Operation:
         "_control_flow_context",
         "_control_outputs",
         "_device",
+        "_encoded",
         "_frames",
         "_id",
         "attrs",
@@ -74,6 +76,7 @@ class Operation:
         self.attrs = attrs
         self.outputs = [Tensor(self, i, dtype) for i, dtype in enumerate(output_types)]
         self._device = ""
+        self._encoded: bytes | None = None
         self._frames = frames
         self._id = 0
         self._control_flow_context: Any = None
@@ -86,6 +89,7 @@ class Operation:
 
     def _set_device(self, device: Any) -> None:
         self._device = device.to_string() if isinstance(device, DeviceSpec) else str(device or "")
+        self._encoded = None
 
     @property
     def op_def(self) -> Any:
@@ -101,19 +105,30 @@ class Operation:
         self.fill_node_def(node)
         return node
 
+    def encoded(self) -> bytes | None:
+        """The node as a part of a serialized GraphDef, kept until it changes; None if it is large."""
+        found = self._encoded
+        if found is None:
+            found = self._encoded = node_bytes.encode(
+                self.name, self.type, self._input_texts(), self._device, self.attrs
+            )
+        return found
+
     def fill_node_def(self, node: node_def_pb2.NodeDef) -> None:
         """Writes the node into an empty NodeDef."""
         node.name = self.name
         node.op = self.type
         if self._device:
             node.device = self._device
-        inputs = [t.name if t.value_index else t.op.name for t in self.inputs]
-        if self.control_inputs:
-            inputs += sorted(f"^{op.name}" for op in self.control_inputs)
-        if inputs:
-            node.input.extend(inputs)
+        node.input.extend(self._input_texts())
         for key, value in self.attrs.items():
             attr_value.to_proto(value, node.attr[key])
+
+    def _input_texts(self) -> list[str]:
+        texts = [t.name if t.value_index else t.op.name for t in self.inputs]
+        if self.control_inputs:
+            texts += sorted(f"^{op.name}" for op in self.control_inputs)
+        return texts
 
     @property
     def control_outputs(self) -> list[Operation]:
@@ -141,7 +156,12 @@ class Operation:
 
     def _set_attr(self, name: str, value: Any) -> None:
         """Sets an attribute to an AttrValue message (`tf.Operation._set_attr`)."""
-        self.attrs[name] = attr_value.from_proto(value)
+        self.put_attr(name, attr_value.from_proto(value))
+
+    def put_attr(self, name: str, value: Any) -> None:
+        """Sets an attribute to a Python value, after the operation was made."""
+        self.attrs[name] = value
+        self._encoded = None
 
     def _add_control_input(self, op: Operation) -> None:
         self._add_control_inputs([op])
@@ -151,10 +171,17 @@ class Operation:
             if op not in self.control_inputs:
                 self.control_inputs.append(op)
                 op._control_outputs.append(self)
+        self._encoded = None
+
+    def _remove_control_input(self, op: Operation) -> None:
+        self.control_inputs.remove(op)
+        op._control_outputs.remove(self)
+        self._encoded = None
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
         self.inputs[index]._consumers.remove(self)
         self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
+        self._encoded = None
         tensor._consumers.append(self)
 
     def colocation_groups(self) -> list[bytes]:

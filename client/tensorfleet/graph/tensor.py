@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import shapes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import Dims, TensorShape
+from tensorfleet.core.type_specs import TensorSpec, serve_value_type
 from tensorfleet.graph.default_session import RunsSteps, eval_using_default_session
 
 if TYPE_CHECKING:
@@ -182,3 +183,6 @@ class TensorRef:
 def is_tensor(x: Any) -> bool:
     """Whether `x` is symbolic: a Tensor, a Variable, or another type that stands for tensors."""
     return isinstance(x, Tensor) or hasattr(x, "_as_graph_element") or hasattr(x, "_is_composite_tensor")
+
+
+serve_value_type(TensorSpec, Tensor)

@@ -29,6 +29,12 @@ from tensorfleet.security.pod_api import MERGE_PATCH, ApiError, PodApi
 from tensorfleet.security.settings import SecurityError
 
 CA, CA_KEY = "ca.pem", "ca-key.pem"
+ROTATE, NEXT_KEY, SINCE = "rotate", "next-key.pem", "since"
+"""Of a CA's rotation: that it is asked for, the key of the next one, and when its last step was."""
+
+STEP_SECONDS = 600.0
+"""Between two steps of a CA's rotation: pods have a changed Secret after a minute or two."""
+
 TOKENS, TOKEN, SECRET = "tokens.json", "token", "cluster-secret"
 ROTATION = "tensorfleet.io/rotation"
 CA_DAYS = 3650.0
@@ -115,20 +121,20 @@ def ensure(secrets: Secrets, wanted: Wanted, say: Callable[[str], None]) -> None
 
 def _ensure(secrets: Secrets, wanted: Wanted, say: Callable[[str], None]) -> None:
     if wanted.ca:
-        authority = _authority(secrets, wanted, say)
+        authority, roots = _authority(secrets, wanted, say)
         for job, name in wanted.tasks.items():
             names = {}
             for index, address in enumerate(wanted.jobs[job]):
                 hosts = [address.rpartition(":")[0].strip("[]"), *wanted.hosts]
                 uri = task_uri(wanted.trust_domain, wanted.cluster, job, index)
                 names[f"{job}-{index}"] = uri, list(dict.fromkeys(hosts))
-            _certificates(secrets, wanted, authority, name, names, say)
+            _certificates(secrets, wanted, authority, roots, name, names, say)
         if wanted.client:
             # Without an identity of its own: it encrypts, and takes a token besides to get in.
             names = {"client": ("", [f"client.{wanted.cluster}"])}
-            _certificates(secrets, wanted, authority, wanted.client, names, say)
+            _certificates(secrets, wanted, authority, roots, wanted.client, names, say)
         for name in wanted.readers.values():
-            _certificates(secrets, wanted, authority, name, {}, say)  # the CA alone
+            _certificates(secrets, wanted, authority, roots, name, {}, say)  # the CA alone
     if wanted.tokens:
         for token, (role, name) in {
             **({"client": (wanted.role, wanted.client)} if wanted.client else {}),
@@ -142,20 +148,54 @@ def _ensure(secrets: Secrets, wanted: Wanted, say: Callable[[str], None]) -> Non
             say(f"{wanted.secret}: a new cluster secret")
 
 
-def _authority(secrets: Secrets, wanted: Wanted, say: Callable[[str], None]) -> Authority:
+def _authority(secrets: Secrets, wanted: Wanted, say: Callable[[str], None]) -> tuple[Authority, bytes]:
+    """The CA that signs, and the certificates of all that are trusted."""
     data, _, version = secrets.read(wanted.ca)
     if data.get(CA) and data.get(CA_KEY):
-        return Authority.load(data[CA], data[CA_KEY])
-    authority = Authority.create(f"TensorFleet {wanted.cluster}"[:64], max(wanted.days, CA_DAYS))
-    secrets.change(wanted.ca, {CA: pem(authority.certificate), CA_KEY: key_pem(authority.key)}, version)
-    say(f"{wanted.ca}: a new CA")
-    return authority
+        changed, done = _rotated(data, wanted)
+    else:
+        authority = _new_authority(wanted)
+        changed = {CA: pem(authority.certificate), CA_KEY: key_pem(authority.key)}
+        done = "a new CA"
+    if changed:
+        secrets.change(wanted.ca, changed, version)
+        say(f"{wanted.ca}: {done}")
+    data |= changed
+    return Authority.load(data[CA], data[CA_KEY]), data[CA]
+
+
+def _new_authority(wanted: Wanted) -> Authority:
+    return Authority.create(f"TensorFleet {wanted.cluster}"[:64], max(wanted.days, CA_DAYS))
+
+
+def _rotated(data: Data, wanted: Wanted) -> tuple[Data, str]:
+    """The next step of the CA's rotation, if there is one and it is time for it: changes, and what they are.
+
+    All trust the next CA before it signs, and the former one until everybody has a certificate of the next.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    since = data.get(SINCE, b"").decode("ascii", "replace")
+    if not since:
+        if not data.get(ROTATE):
+            return {}, ""
+        following = _new_authority(wanted)
+        roots = data[CA].rstrip() + b"\n" + pem(following.certificate)
+        changed = {CA: roots, NEXT_KEY: key_pem(following.key), ROTATE: b""}
+        return changed | {SINCE: now.isoformat().encode()}, "the next CA is trusted"
+    if now - datetime.datetime.fromisoformat(since) < datetime.timedelta(seconds=STEP_SECONDS):
+        return {}, ""
+    known = [pem(certificate) for certificate in x509.load_pem_x509_certificates(data[CA])]
+    if data.get(NEXT_KEY):
+        changed = {CA: known[-1] + b"".join(known[:-1]), CA_KEY: data[NEXT_KEY], NEXT_KEY: b""}
+        return changed | {SINCE: now.isoformat().encode()}, "the next CA signs"
+    return {CA: known[0], SINCE: b""}, "the former CA is not trusted any more"
 
 
 def _certificates(
     secrets: Secrets,
     wanted: Wanted,
     authority: Authority,
+    roots: bytes,
     secret: str,
     names: Mapping[str, tuple[str, list[str]]],
     say: Callable[[str], None],
@@ -173,7 +213,6 @@ def _certificates(
         ):
             continue
         changed[certificate], changed[key] = authority.issue(uri, hosts, wanted.days)
-    roots = pem(authority.certificate)
     if data.get(CA) != roots:
         changed[CA] = roots
     if changed or rotated:

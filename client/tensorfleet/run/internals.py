@@ -40,6 +40,7 @@ timeline = SimpleNamespace(Timeline=Timeline)
 # test_util imports absl's tests, which define flags, so it is only imported by programs that use it.
 _AT_FIRST_USE = {
     "freeze_graph": "tensorfleet.saved_model.freeze_graph",
+    "inspect_checkpoint": "tensorfleet.run.inspect_checkpoint",
     "test_util": "tensorfleet.run.test_util",
 }
 

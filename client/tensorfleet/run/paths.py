@@ -156,6 +156,7 @@ INTERNAL: dict[str, str] = {
     "python.summary.summary_iterator": "train",
     "python.summary.writer": "summary",
     "python.summary.writer.writer": "summary",
+    "python.summary.writer.writer_cache": "summary",
     "python.util": "tf",
     "python.util.compat": "compat",
     "python.util.nest": "client.nest",
@@ -180,6 +181,7 @@ INTERNAL: dict[str, str] = {
     },
     "python.tools": "",
     "python.tools.freeze_graph": "client.freeze_graph",
+    "python.tools.inspect_checkpoint": "client.inspect_checkpoint",
     "examples": "",
     "examples.tutorials": "",
     "core": "",
@@ -253,6 +255,15 @@ _CONTRIB_PARTS = frozenset(
             "queues",
             "device_setter",
             "sequence_queueing_state_saver",
+            "base",
+            "datasets",
+            "mnist",
+            "preprocessing",
+            "external_optimizer",
+            "sign_decay",
+            "image_ops",
+            "text",
+            "categorical_vocabulary",
         ),
     )
 )
@@ -288,7 +299,8 @@ class Redirected(ModuleType):
             value = attribute(namespace(place), name)
             if isinstance(value, ModuleType) and (inner := module(own)) is not None:
                 return inner
-            if value is not None:
+            # tf.newaxis is None.
+            if value is not None or name in _public_names(namespace(place)):
                 return value
         if (inner := module(own)) is not None:
             return inner
@@ -347,6 +359,10 @@ def attribute(value: Any, name: str) -> Any:
     return getattr(value, name, None)
 
 
+def _public_names(value: Any) -> frozenset[str]:
+    return _names(value) if isinstance(value, ModuleType) else frozenset()
+
+
 @cache
 def _names(value: ModuleType) -> frozenset[str]:
     return frozenset(dir(value))
@@ -379,7 +395,10 @@ def module(path: str) -> ModuleType | None:
             return public
         # `contrib.slim.python.slim.learning` has the names of `contrib.slim.learning`.
         place = ".".join(parts[:2])
-        inner = (f"{place}.{parts[-1]}", place)
+        # `contrib.learn.python.learn.preprocessing.text` has those of `contrib.learn.preprocessing`.
+        nested = [part for part in parts[2:] if part not in ("python", parts[1])]
+        around = [".".join([place, *nested[:end]]) for end in range(len(nested), -1, -1)]
+        inner = dict.fromkeys((f"{place}.{parts[-1]}", *around))
         found = tuple(p for p in inner if isinstance(namespace(p), ModuleType))
         return Redirected(path, found) if place in found else None
     return _public_module(path)

@@ -54,15 +54,18 @@ class Authority:
 
     @classmethod
     def load(cls, certificate: bytes, key: bytes) -> Authority:
-        """The CA from two PEM files.
+        """The CA from two PEM files: the first certificate, and its key.
 
         Raises:
-            ValueError: the files are not a certificate and a key on an elliptic curve.
+            ValueError: the files are not a certificate and its key, on an elliptic curve.
         """
         loaded = serialization.load_pem_private_key(key, None)
         if not isinstance(loaded, ec.EllipticCurvePrivateKey):
             raise ValueError("the CA's key is not on an elliptic curve")
-        return cls(x509.load_pem_x509_certificate(certificate), loaded)
+        found = x509.load_pem_x509_certificate(certificate)
+        if found.public_key() != loaded.public_key():
+            raise ValueError("the CA's key is of another certificate than the first one of the CA's file")
+        return cls(found, loaded)
 
     def issue(self, uri: str, hosts: Sequence[str], days: float) -> tuple[bytes, bytes]:
         """A certificate for client and server, and its key, as PEM.

@@ -10,6 +10,7 @@ KNOWN = sys.platform == "linux"
 """Whether this system says it."""
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_TRIES = 5
 _MAPPED = bytes(10) + b"\xff\xff"
 """Before an IPv4 address in the place of an IPv6 one: sockets for both, such as gRPC's, have it."""
 
@@ -20,17 +21,24 @@ def is_own(sock: socket.socket) -> bool:
     The superuser's are not, but for itself. A side that is gone by now is nobody's.
     """
     try:
-        wanted = list(zip(_forms(sock.getpeername()), _forms(sock.getsockname()), strict=True))
-        for table in _TABLES:
-            with open(table, encoding="ascii") as file:
-                next(file)
-                for line in file:
-                    fields = line.split()
-                    if (fields[1], fields[2]) in wanted and fields[9] != "0":
-                        return int(fields[7]) == os.getuid()
+        wanted = set(zip(_forms(sock.getpeername()), _forms(sock.getsockname()), strict=True))
+        # The system gives its table in parts, so that one may miss a connection while others begin and end.
+        users = (_user(wanted) for _ in range(_TRIES))
+        return next((user for user in users if user is not None), None) == os.getuid()
     except OSError:
-        pass
-    return False
+        return False
+
+
+def _user(wanted: set[tuple[str, str]]) -> int | None:
+    """The user of the side of a connection that has the two places; None if it is not in the tables."""
+    for table in _TABLES:
+        with open(table, encoding="ascii") as file:
+            next(file)
+            for line in file:
+                fields = line.split()
+                if (fields[1], fields[2]) in wanted and fields[9] != "0":
+                    return int(fields[7])
+    return None
 
 
 def _forms(place: tuple[str, int]) -> list[str]:

@@ -7,12 +7,16 @@ import logging
 import os
 import ssl
 import threading
+import weakref
+from collections.abc import Callable
 
 from tensorfleet.security import identity
 from tensorfleet.security.identity import Identity
 from tensorfleet.security.settings import SecurityError, TlsFiles
 
 log = logging.getLogger("tensorfleet")
+
+Check = Callable[[Identity], None]
 
 _Stamp = tuple[tuple[int, int, int], ...]
 
@@ -29,6 +33,7 @@ class Certificates:
     def __init__(self, files: TlsFiles) -> None:
         self.files = files
         self._lock = threading.Lock()
+        self._checks: list[weakref.WeakMethod[Check]] = []
         self._refused: _Stamp = ()
         self._stamp = self._now()
         self._version = 1
@@ -42,16 +47,28 @@ class Certificates:
         return tuple((s.st_ino, s.st_mtime_ns, s.st_size) for s in stats)
 
     def _read(self) -> None:
-        client, server = _context(self.files, False), _context(self.files, True)
+        client, server, pages = (_context(self.files, is_server) for is_server in (False, True, True))
         try:
             pem = tuple(_bytes(path) for path in (self.files.key, self.files.cert, self.files.ca))
             own = _identity(pem[1])
         except (OSError, ValueError) as e:
             raise SecurityError(f"{self.files.cert} cannot be used: {e}") from None
+        for check in self._checks:
+            if (known := check()) is not None:
+                known(own)
         self._client, self._server, self._own = client, server, own
-        self._pages = _context(self.files, True)
+        self._pages = pages
         self._pages.verify_mode = ssl.CERT_NONE
         self._pem: tuple[bytes, bytes, bytes] = (pem[0], pem[1], pem[2])
+
+    def bind(self, check: Check) -> None:
+        """Has a method look at the identity now, and at that of later certificates: they are not used if it
+        raises SecurityError, which this passes on. It is forgotten with its object.
+        """
+        with self._lock:
+            check(self._own)
+            self._checks = [known for known in self._checks if known() is not None]
+            self._checks.append(weakref.WeakMethod(check))
 
     def refresh(self) -> bool:
         """Reads the files again if they have changed; returns whether they have."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.session.tensor_handles import SessionRef, TensorHandle
 
 Element = Tensor | Operation
 Build = Callable[[Sequence[Any]], Any]
@@ -64,19 +65,26 @@ def expansion_of(value: Any) -> Expansion | None:
     return None
 
 
+def _no_session() -> None:
+    return None
+
+
 class Fetches:
     """The elements that a structure of fetches needs, each once, and how to build the result from them.
 
     Attributes:
         elements: tensors and operations, in the order of their first appearance.
+        is_plain: whether values are results as they are: none is the handle of a kept tensor.
         build: takes one value for each element.
 
     Raises:
         TypeError, ValueError: a leaf is no element of the graph, in the words of TensorFlow.
     """
 
-    def __init__(self, graph: Graph, structure: Any) -> None:
+    def __init__(self, graph: Graph, structure: Any, session: SessionRef = _no_session) -> None:
         self._graph = graph
+        self._session = session
+        self.is_plain = True
         self._places: dict[Element, int] = {}
         self.build = self._build(structure)
         self.elements = list(self._places)
@@ -117,6 +125,10 @@ class Fetches:
                 "or a branch. Fetch what the loop or the branch returns."
             )
         place = self._places.setdefault(element, len(self._places))
+        if op.type == "GetSessionHandle":
+            self.is_plain = False
+            dtype, session = op.inputs[0].dtype.base, self._session
+            return lambda values: TensorHandle(values[place], dtype, session)
         return lambda values: values[place]
 
     def _sequence(self, make: Callable[[Iterable[Any]], Any], fetches: Iterable[Any]) -> Build:

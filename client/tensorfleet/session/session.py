@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from tensorfleet.core import errors, gc_pause
+from tensorfleet.core import errors
 from tensorfleet.graph.default_session import DefaultSession
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.proto import config_pb2
@@ -64,7 +64,7 @@ class BaseSession:
         self._abandon: weakref.finalize[..., BaseSession] | None = None
         self._container = default_container() if self._target else ""
         self._sent = -1  # how many operations the master knows; -1: of no session
-        self._signatures = Signatures(self._graph, self._link.prepare)
+        self._signatures = Signatures(self._graph, self._link.prepare, weakref.ref(self))
         self._cache = self._signatures.cache
         self._operations = self._graph._operations
         self._closed = False
@@ -257,9 +257,8 @@ class BaseSession:
             self._check_open()
             master = self._link.transport
             if master is None:
-                with gc_pause.paused():
-                    graph_def = self._graph.as_graph_def()
-                    fill(graph_def, self._container)
+                graph_def = self._graph.as_graph_def()
+                fill(graph_def, self._container)
                 master = transport.connect(self._target, self._config)
                 try:
                     master.create(graph_def, self._config)

@@ -16,6 +16,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.session import feeds
 from tensorfleet.session.fetches import Build, Fetches, expansion_of
+from tensorfleet.session.tensor_handles import SessionRef
 from tensorfleet.session.transport import Signature, Transport, Value
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class Signatures:
             the ids of the feed keys. These objects are kept alive, so no other object has their ids.
     """
 
-    def __init__(self, graph: Graph, prepare: Prepare) -> None:
+    def __init__(self, graph: Graph, prepare: Prepare, session: SessionRef) -> None:
+        self._session = session
         self.cache: dict[Any, Run] = {}
         self._graph = graph
         self._prepare = prepare
@@ -73,7 +75,7 @@ class Signatures:
         fed = [feeds.feed_tensor(self._graph, key) for key in keys]
         if len(set(fed)) < len(fed):
             return None
-        wanted = Fetches(self._graph, fetches)
+        wanted = Fetches(self._graph, fetches, self._session)
         tensors = [e for e in wanted.elements if isinstance(e, Tensor)]
         if not wanted.elements or not set(tensors).isdisjoint(fed):
             return None
@@ -82,7 +84,7 @@ class Signatures:
         targets = [e for e in wanted.elements if isinstance(e, Operation)]
         signature = self._signature([fed[i] for i in order], tensors, targets)
         plan = [(i, feeds.converter(fed[i])) for i in order]
-        if wanted.elements == [fetches]:
+        if wanted.elements == [fetches] and wanted.is_plain:
             return _single_run(signature, plan, tensors)
         return _general_run(signature, plan, _expand(wanted.elements, wanted.build))
 
@@ -94,7 +96,7 @@ class Signatures:
     ) -> Any:
         """Runs a step in which nothing is kept for the next time but the signature."""
         fed = self._convert(feed_dict)
-        wanted = Fetches(self._graph, fetches)
+        wanted = Fetches(self._graph, fetches, self._session)
         needed = [e for e in wanted.elements if e not in fed]
         results: Sequence[Value] = ()
         if needed:
@@ -131,7 +133,7 @@ class Signatures:
                 [key] if expansion is None or expansion.partial_feed is None else expansion.partial_feed(key)
             )
             fed += [feeds.feed_tensor(self._graph, part) for part in parts]
-        elements = Fetches(self._graph, fetches).elements
+        elements = Fetches(self._graph, fetches, self._session).elements
         return master.partial_run_setup(
             tuple(t.name for t in fed),
             tuple(e.name for e in elements if isinstance(e, Tensor)),
@@ -143,7 +145,7 @@ class Signatures:
     ) -> Any:
         """Runs a part of an open step. Raises RuntimeError if an operation is fetched."""
         fed = self._convert(feed_dict)
-        wanted = Fetches(self._graph, fetches)
+        wanted = Fetches(self._graph, fetches, self._session)
         targets = [e for e in wanted.elements if isinstance(e, Operation)]
         if targets:
             raise RuntimeError(

@@ -38,6 +38,7 @@ from tensorfleet.train.checkpoint_management import (
     remove_checkpoint as remove_checkpoint,
     update_checkpoint_state as update_checkpoint_state,
 )
+from tensorfleet.train.checkpoint_manager import CheckpointManager as CheckpointManager
 from tensorfleet.train.checkpoint_reader import (
     NewCheckpointReader as NewCheckpointReader,
     list_variables as list_variables,
@@ -89,6 +90,10 @@ from tensorfleet.train.monitored_session import (
     SingularMonitoredSession as SingularMonitoredSession,
 )
 from tensorfleet.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
+from tensorfleet.train.object_checkpoint import (
+    Checkpoint as Checkpoint,
+    CheckpointOptions as CheckpointOptions,
+)
 from tensorfleet.train.optimizer import Optimizer as Optimizer
 from tensorfleet.train.optimizers import (
     AdadeltaOptimizer as AdadeltaOptimizer,

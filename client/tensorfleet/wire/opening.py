@@ -85,6 +85,8 @@ def open_hello(
             arena.close()
         reader.close()
         raise errors.UnauthenticatedError(None, None, why)
+    if isinstance(sock, TlsSocket):
+        sock.greeted()
     return heard, arena
 
 

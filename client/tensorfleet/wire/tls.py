@@ -2,7 +2,8 @@
 
 The library's state is used by one thread at a time, under a lock that is never held for I/O: a thread that
 waits for bytes does not keep another one from sending. Large tensors are encrypted in pieces, straight from
-their arrays, and decrypted straight into them.
+their arrays, and decrypted straight into them. Once both sides have said HELLO, `tls_records` does that,
+where it is there: it needs the interpreter once for each tensor, not once for each record of 16 KiB.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from typing import Any
 
 from tensorfleet.security import identity
 from tensorfleet.security.identity import Identity
+from tensorfleet.wire import tls_records
 from tensorfleet.wire.connection import Connection
-from tensorfleet.wire.limits import MAX_HANDSHAKE_BYTES, SEALED_BYTES
+from tensorfleet.wire.limits import MAX_HANDSHAKE_BYTES, MAX_SEND_BUFFERS, SEALED_BYTES
 from tensorfleet.wire.reader import Reader
 
 _RECORD_BYTES = 16 * 1024
 _RECORD_OVERHEAD = 22
 _HELD_BYTES = _RECORD_BYTES + 256  # of a record that has come in part, the library may have so much
 _DESCRIPTOR = struct.Struct("i")
+_WAITALL = int(socket.MSG_WAITALL)  # an operator of an enum takes a microsecond
 
 
 class TlsSocket:
@@ -36,6 +39,7 @@ class TlsSocket:
 
     Attributes:
         identity: of the other side's certificate.
+        records: what reads and writes in place of this class, from `greeted` on; None if nothing does.
 
     Raises:
         OSError: the handshake failed, or took longer than the socket's timeout.
@@ -47,6 +51,7 @@ class TlsSocket:
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._in, self._out, server_side)
         self._lock = threading.Lock()
+        self.records: Any = None
         self._received = bytearray(SEALED_BYTES)
         self._view = memoryview(self._received)
         # HELLO comes with a descriptor, which the bytes of the handshake may bring already.
@@ -85,6 +90,11 @@ class TlsSocket:
             if not left:
                 raise ConnectionError("the TLS handshake takes too many bytes")
 
+    def greeted(self) -> None:
+        """Reads and writes by compiled code from now on, if there is any; nobody else is at the socket."""
+        if not self._takes_descriptors:
+            self.records = tls_records.over(self._tls, self._in, self._sock)
+
     def _flush(self) -> None:
         if data := self._out.read():
             self._sock.sendall(data)
@@ -106,7 +116,9 @@ class TlsSocket:
         return self._sock.send(data, flags)
 
     def sendall(self, data: Any) -> None:
-        if len(data) <= SEALED_BYTES:
+        if self.records is not None:
+            self.records.send([data], True)
+        elif len(data) <= SEALED_BYTES:
             self._sock.sendall(self.seal((data,)))
         else:
             self.sendmsg((data,))
@@ -115,6 +127,11 @@ class TlsSocket:
         """Sends all of some buffers, and descriptors with the first of their bytes."""
         total = 0
         rest: list[Any] = list(buffers)
+        if self.records is not None and not ancillary:
+            while rest:
+                total += self.records.send(rest, True)
+                rest = rest[MAX_SEND_BUFFERS:]
+            return total
         while rest:
             parts, rest = split(rest, SEALED_BYTES)
             total += sum(map(len, parts))
@@ -129,7 +146,11 @@ class TlsSocket:
 
     def recv_into(self, view: Any, size: int = 0, flags: int = 0) -> int:
         """Fills a buffer with what has come, or as a whole with MSG_WAITALL; 0 at the end of the stream."""
+        if self.records is not None:
+            filled: int = self.records.recv_into(view[:size] if size else view, flags)
+            return filled
         view = memoryview(view)[: size or None]
+        whole = bool(int(flags) & _WAITALL)
         size = len(view)
         got = received = 0
         while True:
@@ -147,13 +168,13 @@ class TlsSocket:
                     pass
                 except ssl.SSLZeroReturnError:
                     return got
-            if got == size or (got and not flags & socket.MSG_WAITALL):
+            if got == size or (got and not whole):
                 return got
             # No more than what belongs to these bytes, so that what follows is left to the socket.
             left = size - got
             wanted = left + _RECORD_OVERHEAD * (1 + left // _RECORD_BYTES)
             certain = left - self._in.pending - _HELD_BYTES
-            if flags & socket.MSG_WAITALL and certain > 0:
+            if whole and certain > 0:
                 received = self._fetch(min(certain, SEALED_BYTES), socket.MSG_WAITALL)
             else:
                 received = self._fetch(min(wanted, SEALED_BYTES), 0)
@@ -208,6 +229,8 @@ class TlsSocket:
 
     def settimeout(self, seconds: float | None) -> None:
         self._sock.settimeout(seconds)
+        if self.records is not None:
+            self.records.settimeout(seconds)
 
     def getsockopt(self, *arguments: Any) -> Any:
         return self._sock.getsockopt(*arguments)
@@ -227,11 +250,13 @@ class TlsSocket:
     def close(self) -> None:
         self._drop_descriptors()
         self._sock.close()
+        if self.records is not None:
+            self.records.close()
 
     @property
     def pending(self) -> int:
         """Bytes that have come and were not read."""
-        return self._in.pending
+        return self._in.pending if self.records is None else int(self.records.pending())
 
 
 def split(buffers: Sequence[Any], size: int) -> tuple[list[Any], list[Any]]:
@@ -280,6 +305,9 @@ class TlsConnection(Connection):
         self.traffic = self.reader.traffic
 
     def _try(self, buffers: list[Any]) -> list[Any]:
+        records = self._tls.records
+        if records is not None:
+            return self._rest(buffers, records.send(buffers, False))
         while buffers:
             before = buffers
             buffers = self._some(buffers, socket.MSG_DONTWAIT)
@@ -289,7 +317,17 @@ class TlsConnection(Connection):
         return buffers
 
     def _part(self, buffers: list[Any]) -> list[Any]:
-        return self._some(buffers, 0)
+        records = self._tls.records
+        return self._some(buffers, 0) if records is None else self._rest(buffers, records.send(buffers, True))
+
+    def _rest(self, buffers: list[Any], sent: int) -> list[Any]:
+        """What is left of buffers of which `records` have sent some; not empty while anything waits."""
+        if sent >= 0:
+            self.traffic.sent_bytes += sent
+            return buffers[MAX_SEND_BUFFERS:]
+        self.traffic.sent_bytes += ~sent
+        _, rest = split(buffers, ~sent)
+        return rest or [b""]
 
     def _some(self, buffers: list[Any], flags: int) -> list[Any]:
         """Encrypts some of the buffers, and sends what the socket takes; what is left."""

@@ -7,14 +7,14 @@
 /* Elements of a block: a dozen of them stay in the first cache. */
 #define BLOCK 1024
 
-/* The names of NumPy's ufuncs, in the order of tensorfleet_kernels.STEPS. */
+/* The names of NumPy's ufuncs, in the order of tensorfleet_kernels.STEPS, and erf. */
 #define STEPS(X) \
   X(ADD, add) X(SUBTRACT, subtract) X(MULTIPLY, multiply) X(DIVIDE, divide) \
   X(MAXIMUM, maximum) X(MINIMUM, minimum) X(FMIN, fmin) X(FMAX, fmax) X(GREATER, greater) X(LESS, less) \
   X(LOGADDEXP, logaddexp) \
   X(NEGATIVE, negative) X(ABSOLUTE, absolute) X(SIGN, sign) X(SQUARE, square) X(SQRT, sqrt) \
   X(RECIPROCAL, reciprocal) X(EXP, exp) X(EXPM1, expm1) X(LOG, log) X(LOG1P, log1p) X(TANH, tanh) \
-  X(CEIL, ceil) X(FLOOR, floor) X(RINT, rint)
+  X(CEIL, ceil) X(FLOOR, floor) X(RINT, rint) X(ARCTAN, arctan) X(ERF, erf)
 
 #define NAME_STEP(upper, lower) STEP_##upper,
 enum step { STEPS(NAME_STEP) STEP_COUNT };
@@ -38,6 +38,7 @@ struct loops {
                          const float *shift, const float *slope, const float *factor);
   float (*sum)(const float *x, long n);
   float (*maximum)(const float *x, long n);
+  float (*multiplied)(const float *x, long n);
   /* out = exp(x - highest) (or not stored, where out is NULL); returns the sum. */
   float (*exp_sum)(const float *x, float *out, float highest, long n);
   /* out = x * factor - y (y may be NULL). */
@@ -50,6 +51,15 @@ struct loops {
   void (*max_into)(float *out, const float *x, long n);
   void (*max_grad)(float *into, unsigned char *left, const float *x, const float *pooled, const float *gradient,
                    long n);
+  /* out = condition ? yes : no, of elements of four bytes; an operand that is one number is taken for all. */
+  void (*select)(int32_t *out, const unsigned char *condition, const int32_t *yes, int yes_is_number,
+                 const int32_t *no, int no_is_number, long n);
+  /* How many elements are greater than the limit; -1 where not all of them are finite. */
+  long (*count_above)(const float *x, float limit, long n);
+  /* out = a + (b - a) * share. */
+  void (*blend)(float *out, const float *a, const float *b, float share, long n);
+  /* Half precision, of the nearest value; NULL without an instruction for it. */
+  void (*to_half)(uint16_t *out, const float *x, long n);
 };
 
 /* Those of the best instruction set that the processor has. */

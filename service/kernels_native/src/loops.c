@@ -120,6 +120,54 @@ INLINE float tanh_(float x) {
   return y / (y + 2.0f);
 }
 
+/* x times the series of erf(x) / x in x^2, or 1 less exp(-x^2) / x times that of erfc(x) x exp(x^2) in 1 / x. */
+INLINE float erf_(float x) {
+  float magnitude = __builtin_fabsf(x);
+  float z = choose(magnitude < 1.0f, x * x, 1.0f);
+  float p = -9.67359069e-06f;
+  p = FMA(p, z, 1.12682539e-04f);
+  p = FMA(p, z, -8.48439654e-04f);
+  p = FMA(p, z, 5.22105341e-03f);
+  p = FMA(p, z, -2.68654383e-02f);
+  p = FMA(p, z, 1.12837826e-01f);
+  p = FMA(p, z, -3.76126385e-01f);
+  p = FMA(p, z, 1.12837917f);
+  float far = choose(magnitude > 1.0f, magnitude, 1.0f);
+  far = choose(far > 4.1f, 4.1f, far); /* beyond, it is 1 */
+  float u = 1.0f / far;
+  float q = 5.71560739e-02f;
+  q = FMA(q, u, -3.25899242e-01f);
+  q = FMA(q, u, 7.88869179e-01f);
+  q = FMA(q, u, -1.01500682f);
+  q = FMA(q, u, 6.45966777e-01f);
+  q = FMA(q, u, 5.33113134e-03f);
+  q = FMA(q, u, -2.95517129e-01f);
+  q = FMA(q, u, 2.67324715e-03f);
+  q = FMA(q, u, 5.64010390e-01f);
+  float y = __builtin_copysignf(1.0f - exp_(-far * far) * q * u, x);
+  y = choose(magnitude < 1.0f, x * p, y);
+  return choose(x != x, x, y);
+}
+
+/* atan(x) / x by its series in x^2 up to 1, beyond that pi / 2 less atan(1 / x). */
+INLINE float arctan_(float x) {
+  float magnitude = __builtin_fabsf(x);
+  float small = choose(magnitude > 1.0f, 1.0f / magnitude, magnitude), z = small * small;
+  float p = 1.08449275e-03f;
+  p = FMA(p, z, -7.16616492e-03f);
+  p = FMA(p, z, 2.22034550e-02f);
+  p = FMA(p, z, -4.42736684e-02f);
+  p = FMA(p, z, 6.71011400e-02f);
+  p = FMA(p, z, -8.79611756e-02f);
+  p = FMA(p, z, 1.10537848e-01f);
+  p = FMA(p, z, -1.42790484e-01f);
+  p = FMA(p, z, 1.99995959e-01f);
+  p = FMA(p, z, -3.33333237e-01f);
+  float y = FMA(p * z, small, small);
+  y = choose(magnitude > 1.0f, (1.57079637f - y) - 4.37113883e-08f, y);
+  return choose(x != x, x, __builtin_copysignf(y, x));
+}
+
 INLINE float maximum_(float a, float b) { return choose((a > b) | (a != a), a, b); }
 INLINE float minimum_(float a, float b) { return choose((a < b) | (a != a), a, b); }
 INLINE float fmax_(float a, float b) { return choose((a > b) | (b != b), a, b); }
@@ -192,6 +240,8 @@ static void step(enum step which, float *out, const float *a, int a_is_number, c
     UNARY(STEP_CEIL, __builtin_ceilf(x))
     UNARY(STEP_FLOOR, __builtin_floorf(x))
     UNARY(STEP_RINT, __builtin_rintf(x))
+    UNARY(STEP_ARCTAN, arctan_(x))
+    UNARY(STEP_ERF, erf_(x))
     case STEP_COUNT:
       break;
   }
@@ -318,6 +368,17 @@ static float maximum(const float *x, long n) {
   return s[0];
 }
 
+static float multiplied(const float *x, long n) {
+  float s[LANES];
+  long i = 0;
+  for (long c = 0; c < LANES; c++) s[c] = 1.0f;
+  for (; i + LANES <= n; i += LANES)
+    for (long c = 0; c < LANES; c++) s[c] *= x[i + c];
+  for (; i < n; i++) s[0] *= x[i];
+  for (long c = 1; c < LANES; c++) s[0] *= s[c];
+  return s[0];
+}
+
 static float exp_sum(const float *x, float *out, float highest, long n) {
   float total = 0, buffer[BLOCK];
   for (long begin = 0; begin < n; begin += BLOCK) {
@@ -353,7 +414,56 @@ static void max_grad(float *into, unsigned char *left, const float *x, const flo
   }
 }
 
+#define SELECT(YES, NO) INDEPENDENT for (long i = 0; i < n; i++) out[i] = condition[i] ? YES : NO;
+
+static void select(int32_t *out, const unsigned char *condition, const int32_t *yes, int yes_is_number,
+                   const int32_t *no, int no_is_number, long n) {
+  const int32_t one = yes_is_number ? *yes : 0, other = no_is_number ? *no : 0;
+  if (yes_is_number && no_is_number) {
+    SELECT(one, other)
+  } else if (yes_is_number) {
+    SELECT(one, no[i])
+  } else if (no_is_number) {
+    SELECT(yes[i], other)
+  } else {
+    SELECT(yes[i], no[i])
+  }
+}
+
+static long count_above(const float *x, float limit, long n) {
+  int32_t above = 0, finite = 0;
+  long total = 0;
+  for (long begin = 0; begin < n; begin += 1 << 20) {
+    const long end = n - begin < 1 << 20 ? n : begin + (1 << 20);
+    above = finite = 0;
+    for (long i = begin; i < end; i++) {
+      above += x[i] > limit;
+      finite += __builtin_fabsf(x[i]) <= 3.402823466e38f;
+    }
+    if (finite != end - begin) return -1;
+    total += above;
+  }
+  return total;
+}
+
+static void blend(float *out, const float *a, const float *b, float share, long n) {
+  INDEPENDENT for (long i = 0; i < n; i++) out[i] = (b[i] - a[i]) * share + a[i];
+}
+
+#if defined(__F16C__)
+#include <immintrin.h>
+
+static void to_half(uint16_t *out, const float *x, long n) {
+  long i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+  for (; i < n; i++) out[i] = _cvtss_sh(x[i], _MM_FROUND_TO_NEAREST_INT);
+}
+#else
+#define to_half NULL
+#endif
+
 const struct loops CONCAT(loops_, VARIANT) = {
     step,    moments, normalize, column_sums, normalize_grad, sum,      maximum,
-    exp_sum, scale_less, dot,    log_of,      max_into,       max_grad,
+    multiplied, exp_sum, scale_less, dot, log_of, max_into, max_grad, select, count_above, blend, to_half,
 };

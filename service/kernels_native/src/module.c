@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choices.h"
+#include "convolution.h"
 #include "kernels.h"
 #include "pool.h"
 #include "pooling.h"
 #include "records.h"
+#include "tiles.h"
 
 extern const struct loops loops_base;
 #ifdef X86_VARIANTS
@@ -98,7 +101,8 @@ static long cost_of(int32_t step) {
   switch (step) {
     case STEP_DIVIDE: case STEP_RECIPROCAL: case STEP_SQRT: return 3;
     case STEP_EXP: case STEP_EXPM1: case STEP_LOG: return 8;
-    case STEP_LOG1P: case STEP_TANH: return 12;
+    case STEP_LOG1P: case STEP_TANH: case STEP_ARCTAN: return 12;
+    case STEP_ERF: return 20;
     case STEP_LOGADDEXP: return 25;
     default: return 1;
   }
@@ -426,6 +430,39 @@ refuse:
   return NULL;
 }
 
+struct middle {
+  const float *x;
+  float *out;
+  long rows, width;
+};
+
+static void run_middle(void *context, long begin, long end) {
+  struct middle *m = context;
+  for (long i = begin; i < end; i++)
+    loops->column_sums(m->x + i * m->rows * m->width, NULL, NULL, m->rows, m->width, m->out + i * m->width, NULL);
+}
+
+static PyObject *middle_sums(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *x_, *out_;
+  struct middle m;
+  long outer, threads;
+  if (!PyArg_ParseTuple(arguments, "OOllll", &x_, &out_, &outer, &m.rows, &m.width, &threads)) return NULL;
+  const long out_count = product(outer, m.width), count = out_count < 0 ? -1 : product(out_count, m.rows);
+  if (count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  if ((m.x = array(&arrays, x_, "f", count, 0)) == NULL ||
+      (m.out = array(&arrays, out_, "f", out_count, 1)) == NULL || !are_apart(&arrays)) {
+    release(&arrays);
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS
+  in_parallel(run_middle, &m, outer, grain_of(m.rows * m.width), threads);
+  Py_END_ALLOW_THREADS
+  release(&arrays);
+  Py_RETURN_NONE;
+}
+
 /* ---- rows: softmax, cross entropy, sums ----------------------------------------------------------------------- */
 
 struct rows {
@@ -507,6 +544,11 @@ static void run_row_maxima(void *context, long begin, long end) {
   for (long row = begin; row < end; row++) r->out[row] = loops->maximum(r->x + row * r->width, r->width);
 }
 
+static void run_row_products(void *context, long begin, long end) {
+  struct rows *r = context;
+  for (long row = begin; row < end; row++) r->out[row] = loops->multiplied(r->x + row * r->width, r->width);
+}
+
 static PyObject *softmax(PyObject *self, PyObject *arguments) {
   (void)self;
   PyObject *x_, *out_;
@@ -575,8 +617,10 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
   (void)self;
   PyObject *x_, *out_;
   long rows, width, threads;
-  int is_maximum;
-  if (!PyArg_ParseTuple(arguments, "OOllpl", &x_, &out_, &rows, &width, &is_maximum, &threads)) return NULL;
+  int kind;
+  if (!PyArg_ParseTuple(arguments, "OOllil", &x_, &out_, &rows, &width, &kind, &threads)) return NULL;
+  static const part_function functions[] = {run_row_sums, run_row_maxima, run_row_products};
+  if (kind < 0 || kind > 2) return PyErr_Format(PyExc_ValueError, "no kind of reduction");
   const long count = product(rows, width);
   if (count < 0) return NULL;
   struct arrays arrays = {.count = 0};
@@ -584,7 +628,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
   if ((r.x = array(&arrays, x_, "f", count, 0)) != NULL && (r.out = array(&arrays, out_, "f", rows, 1)) != NULL &&
       are_apart(&arrays)) {
     Py_BEGIN_ALLOW_THREADS
-    in_parallel(is_maximum ? run_row_maxima : run_row_sums, &r, rows, grain_of(width), threads);
+    in_parallel(functions[kind], &r, rows, grain_of(width), threads);
     Py_END_ALLOW_THREADS
     release(&arrays);
     Py_RETURN_NONE;
@@ -596,7 +640,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 2
+#define INTERFACE 3
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -610,7 +654,7 @@ static PyMethodDef methods[] = {
     {"softmax", softmax, METH_VARARGS, "softmax(x, out, rows, width, logarithm, threads)"},
     {"cross_entropy", cross_entropy, METH_VARARGS,
      "cross_entropy(logits, labels, loss, gradient or None, rows, width, is_sparse, threads)"},
-    {"row_reduce", row_reduce, METH_VARARGS, "row_reduce(x, out, rows, width, is_maximum, threads)"},
+    {"row_reduce", row_reduce, METH_VARARGS, "row_reduce(x, out, rows, width, 0 to add, 1 for maxima, 2 to multiply, threads)"},
     {"max_pool", max_pool, METH_VARARGS,
      "max_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"max_pool_grad", max_pool_grad, METH_VARARGS,
@@ -619,7 +663,27 @@ static PyMethodDef methods[] = {
      "average_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"average_pool_grad", average_pool_grad, METH_VARARGS,
      "average_pool_grad(gradient, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
-    {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width)"},
+    {"select", choose_elements, METH_VARARGS,
+     "select(condition, yes, no, out, count, yes_is_number, no_is_number, threads), of elements of four bytes"},
+    {"top_k", top_k, METH_VARARGS, "top_k(x, values, places, rows, width, k, threads): False where there is a NaN"},
+    {"in_top_k", in_top_k, METH_VARARGS, "in_top_k(x, targets, found, rows, width, k, threads)"},
+    {"unique", unique, METH_VARARGS, "unique(x, values, places, counts, count): the number of different values"},
+    {"to_half", to_half, METH_VARARGS, "to_half(x, out, count, threads): False where the processor cannot"},
+    {"resize_linear", resize_linear, METH_VARARGS,
+     "resize_linear(x, out, (n, height, width, depth), out_size, rows, row_shares, columns, column_shares, threads)"},
+    {"middle_sums", middle_sums, METH_VARARGS, "middle_sums(x, out, outer, rows, width, threads)"},
+    {"convolve", convolve, METH_VARARGS,
+     "convolve(images, weights, out, (n, height, width, depth), out_size, window, strides, dilations, before, filters, "
+     "threads)"},
+    {"convolve_filter", convolve_filter, METH_VARARGS,
+     "convolve_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
+     "filters, threads)"},
+    {"depthwise", depthwise, METH_VARARGS,
+     "depthwise(images, weights, out, (n, height, width, depth), out_size, window, strides, dilations, before, threads)"},
+    {"depthwise_filter", depthwise_filter, METH_VARARGS,
+     "depthwise_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
+     "threads)"},
+    {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
     {"scan_examples", scan_examples, METH_VARARGS,
      "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},
     {"example_values", example_values, METH_VARARGS,
@@ -646,11 +710,13 @@ static int fill(PyObject *module) {
 #ifdef X86_VARIANTS
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl")) {
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("f16c")) {
     loops = &loops_avx512;
+    tiles = &tiles_avx512;
     instruction_set = "AVX-512";
-  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
     loops = &loops_avx2;
+    tiles = &tiles_avx2;
     instruction_set = "AVX2";
   }
 #endif

@@ -193,31 +193,132 @@ PyObject *average_pool_grad(PyObject *self, PyObject *arguments) {
   return pool(arguments, AVERAGE_GRAD);
 }
 
-/* add_rows(table, places, updates, rows, count, width): table[places[i]] += updates[i], one after the other. */
+struct resizing {
+  const float *x;
+  float *out;
+  long height, width, depth, out_height, out_width;
+  const int64_t *rows, *columns; /* the pixels before and after each new one */
+  const float *row_shares, *column_shares;
+  int failed;
+};
+
+/* Rows of the output; the two rows that they lie between are resized first, and kept while they are needed. */
+static void run_resize(void *context, long begin, long end) {
+  struct resizing *r = context;
+  const long length = r->out_width * r->depth;
+  float *buffer = malloc(sizeof(float) * (size_t)(2 * length));
+  if (buffer == NULL) {
+    __atomic_store_n(&r->failed, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  long known[2] = {-1, -1};
+  for (long row = begin; row < end; row++) {
+    const long image = row / r->out_height, y = row % r->out_height;
+    const float *parts[2];
+    for (int k = 0; k < 2; k++) {
+      const long source = image * r->height + r->rows[k * r->out_height + y];
+      int slot = known[1] == source;
+      if (known[slot] != source) {
+        /* Not the one that the other row is in. */
+        slot = k == 1 && parts[0] == buffer;
+        known[slot] = source;
+        const float *from = r->x + source * r->width * r->depth;
+        for (long x = 0; x < r->out_width; x++)
+          loops->blend(buffer + slot * length + x * r->depth, from + r->columns[x] * r->depth,
+                       from + r->columns[r->out_width + x] * r->depth, r->column_shares[x], r->depth);
+      }
+      parts[k] = buffer + slot * length;
+    }
+    loops->blend(r->out + row * length, parts[0], parts[1], r->row_shares[y], length);
+  }
+  free(buffer);
+}
+
+/* resize_linear(x, out, shape of x, (height, width) of out, rows [2, height], their shares [height], columns [2, width],
+ * their shares [width], threads) */
+PyObject *resize_linear(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *x, *out, *rows, *row_shares, *columns, *column_shares;
+  struct resizing r = {.failed = 0};
+  long images, threads;
+  if (!PyArg_ParseTuple(arguments, "OO(llll)(ll)OOOOl", &x, &out, &images, &r.height, &r.width, &r.depth, &r.out_height,
+                        &r.out_width, &rows, &row_shares, &columns, &column_shares, &threads))
+    return NULL;
+  long count = product(images, r.height), out_count = product(images, r.out_height);
+  if (count < 0 || (count = product(count, r.width)) < 0 || (count = product(count, r.depth)) < 0) return NULL;
+  if (out_count < 0 || (out_count = product(out_count, r.out_width)) < 0 ||
+      (out_count = product(out_count, r.depth)) < 0 || product(2, r.out_height) < 0 || product(2, r.out_width) < 0)
+    return NULL;
+  struct arrays arrays = {.count = 0};
+  if ((r.x = array(&arrays, x, "f", count, 0)) == NULL || (r.out = array(&arrays, out, "f", out_count, 1)) == NULL ||
+      (r.rows = array(&arrays, rows, "lq", 2 * r.out_height, 0)) == NULL ||
+      (r.row_shares = array(&arrays, row_shares, "f", r.out_height, 0)) == NULL ||
+      (r.columns = array(&arrays, columns, "lq", 2 * r.out_width, 0)) == NULL ||
+      (r.column_shares = array(&arrays, column_shares, "f", r.out_width, 0)) == NULL || !are_apart(&arrays))
+    goto refuse;
+  for (long i = 0; i < 2 * r.out_height; i++)
+    if (r.rows[i] < 0 || r.rows[i] >= r.height) goto outside;
+  for (long i = 0; i < 2 * r.out_width; i++)
+    if (r.columns[i] < 0 || r.columns[i] >= r.width) goto outside;
+  if (out_count) {
+    Py_BEGIN_ALLOW_THREADS
+    in_parallel(run_resize, &r, images * r.out_height, grain_of(6 * r.out_width * r.depth), threads);
+    Py_END_ALLOW_THREADS
+  }
+  release(&arrays);
+  if (r.failed) return PyErr_NoMemory();
+  Py_RETURN_NONE;
+outside:
+  PyErr_SetString(PyExc_ValueError, "a place that is no pixel");
+refuse:
+  release(&arrays);
+  return NULL;
+}
+
+struct additions {
+  float *table;
+  const float *updates;
+  const int64_t *places;
+  long count, width;
+};
+
+/* Additions to the rows whose first place is in [begin, end): of sorted places, each row is of one part. */
+static void run_add_rows(void *context, long begin, long end) {
+  struct additions *a = context;
+  while (begin > 0 && begin < a->count && a->places[begin] == a->places[begin - 1]) begin++;
+  while (end > 0 && end < a->count && a->places[end] == a->places[end - 1]) end++;
+  for (long i = begin; i < end; i++) {
+    float *row = a->table + a->places[i] * a->width;
+    loops->step(STEP_ADD, row, row, 0, a->updates + i * a->width, 0, a->width);
+  }
+}
+
+/* add_rows(table, places, updates, rows, count, width, threads): table[places[i]] += updates[i], for each row of the
+ * table one after the other. */
 PyObject *add_rows(PyObject *self, PyObject *arguments) {
   (void)self;
   PyObject *table_, *places_, *updates_;
-  long rows, count, width;
-  if (!PyArg_ParseTuple(arguments, "OOOlll", &table_, &places_, &updates_, &rows, &count, &width)) return NULL;
-  const long table_size = product(rows, width), update_size = product(count, width);
+  struct additions a;
+  long rows, threads;
+  if (!PyArg_ParseTuple(arguments, "OOOllll", &table_, &places_, &updates_, &rows, &a.count, &a.width, &threads))
+    return NULL;
+  const long table_size = product(rows, a.width), update_size = product(a.count, a.width);
   if (table_size < 0 || update_size < 0) return NULL;
   struct arrays arrays = {.count = 0};
-  float *table, *updates;
-  const int64_t *places;
-  if ((table = array(&arrays, table_, "f", table_size, 1)) == NULL ||
-      (places = array(&arrays, places_, "lq", count, 0)) == NULL ||
-      (updates = array(&arrays, updates_, "f", update_size, 0)) == NULL || !are_apart(&arrays))
+  if ((a.table = array(&arrays, table_, "f", table_size, 1)) == NULL ||
+      (a.places = array(&arrays, places_, "lq", a.count, 0)) == NULL ||
+      (a.updates = array(&arrays, updates_, "f", update_size, 0)) == NULL || !are_apart(&arrays))
     goto refuse;
-  for (long i = 0; i < count; i++)
-    if (places[i] < 0 || places[i] >= rows) {
+  int is_sorted = 1;
+  for (long i = 0; i < a.count; i++) {
+    if (a.places[i] < 0 || a.places[i] >= rows) {
       PyErr_SetString(PyExc_ValueError, "a place that is no row");
       goto refuse;
     }
-  Py_BEGIN_ALLOW_THREADS
-  for (long i = 0; i < count; i++) {
-    float *row = table + places[i] * width;
-    loops->step(STEP_ADD, row, row, 0, updates + i * width, 0, width);
+    is_sorted &= i == 0 || a.places[i - 1] <= a.places[i];
   }
+  Py_BEGIN_ALLOW_THREADS
+  in_parallel(run_add_rows, &a, a.count, is_sorted ? grain_of(a.width + 8) : a.count, threads);
   Py_END_ALLOW_THREADS
   release(&arrays);
   Py_RETURN_NONE;

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.device import parse
+
+SMALL_BYTES = 1 << 16
+"""The size of a member's tensor up to which it goes to the leader with the request to join."""
 
 Key = tuple[int, int]
 """(group_key, instance_key)"""
@@ -24,16 +31,17 @@ class Verb(IntEnum):
     chooses.
     """
 
-    JOIN = 1  # member to leader, number: join; the Call, and the group's members as the member knows them
+    JOIN = 1  # member to leader, number: join; the Call, the members as the member knows them, a small tensor
     LEAVE = 2  # member to leader, number: join; why
     START = 3  # leader to member, number: round; the ring
     FAIL = 4  # leader to member, number: round; the task's joins, and the error
     DONE = 5  # member to leader, number: round
     BROKEN = 6  # member to leader, number: round; the error
     STOPPED = 7  # member to leader; a device, a key: its step has failed before its collective began
+    RESULT = 8  # leader to member, number: round; the task's joins, all members, the result of small tensors
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """The request of one member.
 
@@ -68,6 +76,11 @@ class Call:
     def title(self) -> str:
         return describe(self.key)
 
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether the leader computes the result; members that agree have the same answer."""
+        return np.dtype(self.dtype).itemsize * math.prod(self.shape) <= SMALL_BYTES
+
     def difference(self, other: Call) -> str:
         """A description of the disagreement of two members of a collective; empty if they agree."""
         for aspect, mine, theirs in (
@@ -86,11 +99,14 @@ class Call:
         return ""
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {field: getattr(self, field) for field in _FIELDS}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Call:
         return cls(**{**fields, "shape": tuple(fields["shape"])})
+
+
+_FIELDS = [field.name for field in fields(Call)]
 
 
 def describe(key: Key) -> str:

@@ -36,6 +36,17 @@ MERGES: dict[str, Callable[..., Any]] = {
 }
 
 
+def combine(call: Call, values: list[Any]) -> Any:
+    """The result of a collective whose tensors are all here, in the order of the ranks; see `Ring`."""
+    ring = Ring(0, call, 0, [len(values)], 0, values, _never, _never)
+    ring.begin()
+    return ring.result
+
+
+def _never(*arguments: Any) -> None:
+    """For a ring of one task, which sends nothing."""
+
+
 class _Chunk(NamedTuple):
     start: int
     stop: int

@@ -21,6 +21,7 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.threads.future import Future
+from tensorfleet_service.threads.running import RUNNING
 
 if TYPE_CHECKING:
     from tensorfleet.core.attr_value import NameAttrList
@@ -121,7 +122,7 @@ class Callee:
     """A function that datasets call; compiled once where it has no state, else for each run.
 
     Attributes:
-        waits: whether a call may have to wait for other steps.
+        waits: whether a call may have to wait for other steps, or may compute for long.
     """
 
     __slots__ = ("_device", "_func", "_library", "waits")
@@ -130,7 +131,8 @@ class Callee:
         self._library = library
         self._func = func
         self._device = device
-        self.waits = self._instantiate().waits
+        function = self._instantiate()
+        self.waits = function.waits or function.lasts
 
     def _instantiate(self) -> Function:
         # Datasets compute on the host, on whichever device their op is.
@@ -161,6 +163,20 @@ class Call:
                 return results
 
             return wait
+        if function.lasts:
+
+            def call(*arguments: Any) -> Element:
+                outer, RUNNING.step = RUNNING.step, run
+                try:
+                    found: Element = function(*arguments, *captured)  # type: ignore[assignment]
+                    return found
+                except errors.OpError:
+                    run.check()  # nobody gets the error of what was ended as nobody wanted it
+                    raise
+                finally:
+                    RUNNING.step = outer
+
+            return call
         if captured:
             return lambda *arguments: function(*arguments, *captured)  # type: ignore[return-value]
         return function  # type: ignore[return-value]
@@ -231,6 +247,17 @@ class Run:
             raise closed_error()
         if self.is_wanted is not None and not self.is_wanted():
             raise Abandoned
+
+    @property
+    def error(self) -> errors.OpError | None:
+        """Why what computes for the run is to end, as `check` says it."""
+        try:
+            self.check()
+        except errors.OpError as e:
+            return e
+        except Abandoned:
+            return errors.CancelledError(None, None, "Nobody waits for the element any more")
+        return None
 
     def function(self, name: str, instantiate: Callable[[], Function]) -> Function:
         """The run's instance of a function."""

@@ -39,6 +39,11 @@ def _threads() -> ThreadPoolExecutor:
     )
 
 
+def submit(function: Callable[..., Any], *arguments: Any) -> None:
+    """Calls a function on one of the kernels' threads, once one has nothing else to do; it must not raise."""
+    _threads().submit(function, *arguments)
+
+
 def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
     """Calls `function` with each of the parts, on several threads, and waits for all.
 

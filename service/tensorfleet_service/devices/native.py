@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.devices.blocks import thread_count
+
 log = logging.getLogger(__name__)
 
 SWITCH = "TENSORFLEET_NATIVE"
 
 
-INTERFACE = 2
+INTERFACE = 3
 """Version of the functions and arguments that this service calls; the module has the same number."""
 
 
@@ -56,6 +58,17 @@ def takes(*arrays: Any) -> bool:
     )
 
 
+def takes_integers(array: Any) -> bool:
+    """Whether the compiled kernels are installed and take this array of int32 or int64."""
+    return (
+        native is not None
+        and type(array) is np.ndarray
+        and array.size >= LEAST
+        and array.dtype in (np.int32, np.int64)
+        and array.flags.c_contiguous
+    )
+
+
 def add_rows(table: Any, places: Any, updates: Any) -> bool:
     """Adds updates [n, …] to the rows of a table at `places` [n], in their order; False if NumPy has to.
 
@@ -66,7 +79,8 @@ def add_rows(table: Any, places: Any, updates: Any) -> bool:
         return False
     count = places.size
     width = updates.size // count
-    native.add_rows(table, np.ascontiguousarray(places, np.int64), updates, len(table), count, width)
+    rows = np.ascontiguousarray(places, np.int64)
+    native.add_rows(table, rows, updates, len(table), count, width, thread_count())
     return True
 
 

@@ -29,7 +29,7 @@ from tensorfleet_service.executor.loop_shape import may_not_end
 from tensorfleet_service.executor.loops import CompiledLoop, compile_loops, loops_of
 from tensorfleet_service.executor.plan_writer import SendTable, StatefulKernels, make_kernels
 from tensorfleet_service.executor.rendezvous import FRAME_IDS
-from tensorfleet_service.executor.statements import constant_on, dereferences, outside_of_ops
+from tensorfleet_service.executor.statements import constant_on, dereferences, lasting, outside_of_ops
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression
 from tensorfleet_service.tracing.timed import Timed, is_run
@@ -184,7 +184,7 @@ class DataflowPlan(Timed):
         "frame_ids",
         "function",
         "graph",
-        "loops",
+        "lasts",
         "moves",
         "rets",
         "scope",
@@ -217,7 +217,7 @@ class DataflowPlan(Timed):
             isinstance(kernel, AsyncKernel) for kernel in kernels.values()
         )
         loops = loops_of(nodes, kernels)
-        self.loops = may_not_end(loops)
+        self.lasts = may_not_end(loops) or lasting(nodes, library)
         self._kernels = kernels
         self._compiled = compile_loops(device, loops, xp, kernels)
         self.graph = OpGraph(nodes, kernels, self.moves, self._compiled)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet_service.executor.execution import Execution, Source
 from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.threads.future import FAILED, PENDING
+from tensorfleet_service.threads.running import RUNNING
 
 if TYPE_CHECKING:
     from tensorfleet_service.executor.dataflow import DataflowPlan
@@ -100,7 +101,11 @@ class DataflowRun:
         assert execution is not None
         try:
             while True:
-                execution.run()
+                outer, RUNNING.step = RUNNING.step, self.step
+                try:
+                    execution.run()
+                finally:
+                    RUNNING.step = outer
                 with self._lock:
                     arrived, self._inbox = self._inbox, []
                     if self._closed or (not arrived and execution.outstanding):

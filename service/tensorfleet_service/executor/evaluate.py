@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorfleet.core import errors
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, KernelNode
 from tensorfleet_service.state.resources import Resources
@@ -17,9 +18,14 @@ _NO_RESOURCES = Resources()
 
 
 def evaluate_node(node: Node, inputs: list[Any]) -> Any:
-    """The output of a stateless node on NumPy values; a tuple for several outputs. Raises what the kernel
-    raises.
+    """The output of a stateless node on NumPy values; a tuple for several outputs.
+
+    Raises:
+        UnimplementedError: it may compute for long, which is left to a step, as that can be ended.
+        Exception: what the kernel raises.
     """
+    if registry.is_lasting(node.op):
+        raise errors.UnimplementedError(None, None, f"{node.op} is computed in steps alone")
     kernel = registry.make_kernel(
         KernelNode(
             name=node.name,

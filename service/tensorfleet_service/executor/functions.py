@@ -16,7 +16,11 @@ from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.step import Sender, Step
 from tensorfleet_service.graph.function_graph import body
+from tensorfleet_service.graph.graph import needed_functions
+from tensorfleet_service.kernels.registry import is_lasting
+from tensorfleet_service.state.session_tensors import SessionTensors
 from tensorfleet_service.threads.future import Future
+from tensorfleet_service.threads.running import RUNNING
 
 if TYPE_CHECKING:
     from tensorfleet.core.attr_value import NameAttrList
@@ -31,6 +35,7 @@ MAX_NESTED = 50
 """Limit on the depth of nested calls, as compiling them recurses: Python's stack allows not many more."""
 
 _instantiating = threading.local()
+_LOOPS = ("Enter", "RefEnter")
 
 
 class Function:
@@ -38,15 +43,17 @@ class Function:
 
     Attributes:
         waits: whether a call may have to wait for other steps.
+        lasts: whether it may compute for long, or for ever.
         is_stateful: whether two compilations of it may give different results.
     """
 
-    __slots__ = ("_pool", "_restore", "is_stateful", "name", "plan", "waits")
+    __slots__ = ("_pool", "_restore", "is_stateful", "lasts", "name", "plan", "waits")
 
     def __init__(self, name: str, plan: Plan | DataflowPlan, pool: Pool, xp: ModuleType) -> None:
         self.name = name
         self.plan = plan
         self.waits = plan.waits
+        self.lasts = plan.lasts
         self.is_stateful = any(
             node.opdef.is_stateful and node.op not in ("_Arg", "_Retval") for node in plan.nodes
         )
@@ -80,7 +87,8 @@ class Function:
         def done(error: errors.OpError | None, results: Sequence[Any]) -> None:
             future.complete(self._finish(results), error)
 
-        step.start([self.plan], [arguments], done)
+        # What lasts is told by the future that it is cancelled, for which the caller has to have it.
+        step.start([self.plan], [arguments], done, may_block=not self.lasts)
         return future
 
 
@@ -103,7 +111,18 @@ def _push(task: str, step: int, edge: int, value: Any) -> None:
     raise errors.InternalError(None, None, "A function has nothing to send")
 
 
-_CALL = Sender(0, _push)
+class _CallSender(Sender):
+    """A call that is a part of its caller's step, and fails with it."""
+
+    __slots__ = ()
+
+    @property
+    def error(self) -> errors.OpError | None:  # type: ignore[override]
+        step = RUNNING.step
+        return None if step is None else step.error
+
+
+_CALL = _CallSender(0, _push)
 
 
 class Library:
@@ -112,6 +131,7 @@ class Library:
     def __init__(self, resources: Resources, pool: Pool) -> None:
         self.resources = resources
         self.pool = pool
+        self.tensors = SessionTensors()
         self._lock = threading.Lock()
         self._definitions: dict[str, FunctionDef] = {}
         self._shared: dict[tuple[bytes, str], Function] = {}
@@ -154,6 +174,14 @@ class Library:
         if not function.is_stateful:
             self._shared[key] = function
         return function
+
+    def lasts(self, nodes: Sequence[Node]) -> bool:
+        """Whether functions that nodes call have ops that may compute for long, or loops."""
+        return any(
+            node.op in _LOOPS or is_lasting(node.op)
+            for function in needed_functions(nodes, self._definitions)
+            for node in function.node_def
+        )
 
     def _plan(self, device: str, nodes: list[Node], xp: ModuleType) -> Plan | DataflowPlan:
         kind = DataflowPlan if needs_dataflow(nodes) else Plan

@@ -7,6 +7,7 @@ nodes. So no node in between may need one of those, wait for another task or ste
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -40,33 +41,42 @@ class Group:
         self, nodes: Sequence[Node], positions: list[int], wanted: set[Node], xp: ModuleType
     ) -> None:
         members = [nodes[position] for position in positions]
-        place = {id(node): i for i, node in enumerate(members)}
-        inputs: dict[tuple[int, int], int] = {}
-        self.positions = positions
-        self.inputs: list[Edge] = []
-        ops = []
+        own = set(map(id, members))
+        used: set[int] = set()
+        inputs: dict[tuple[int, int], Edge] = {}
         for node in members:
-            sources = []
-            for source, index in node.inputs:
-                if id(source) in place:
-                    sources.append((False, place[id(source)]))
-                    continue
-                key = id(source), index
-                if key not in inputs:
-                    inputs[key] = len(inputs)
-                    self.inputs.append((source, index))
-                sources.append((True, inputs[key]))
-            steps = steps_of(node)
-            assert steps is not None
-            ops.append(FusedOp(node.op, steps, sources))
-        used = {id(source) for node in members for source, _ in node.inputs}
+            for edge in node.inputs:
+                key = id(edge[0])
+                if key in own:
+                    used.add(key)
+                else:
+                    inputs.setdefault((key, edge[1]), edge)
+        self.positions = positions
+        self.inputs: list[Edge] = list(inputs.values())
         # An op that nobody needs may be a target of the step, and may fail, so it is computed, too.
-        self.outputs = [node for node in members if node in wanted or id(node) not in used]
-        dtype = members[0].output_types[0].np
-        results = [place[id(node)] for node in self.outputs]
+        places = [i for i, node in enumerate(members) if id(node) not in used or node in wanted]
+        self.outputs = [members[i] for i in places]
+        fused, dtype = partial(_fused_ops, members, self.inputs), members[0].output_types[0].np
         self.function: FusedGroup | CudaGroup = (
-            FusedGroup(ops, results, dtype) if xp is np else CudaGroup(xp, ops, results, dtype)
+            FusedGroup([node.op for node in members], fused, places, dtype)
+            if xp is np
+            else CudaGroup(xp, fused(), places, dtype)
         )
+
+
+def _fused_ops(members: Sequence[Node], edges: Sequence[Edge]) -> list[FusedOp]:
+    place = {id(node): i for i, node in enumerate(members)}
+    inputs = {(id(source), index): i for i, (source, index) in enumerate(edges)}
+    ops = []
+    for node in members:
+        own = steps_of(node)
+        assert own is not None
+        sources = [
+            (False, place[id(source)]) if id(source) in place else (True, inputs[id(source), index])
+            for source, index in node.inputs
+        ]
+        ops.append(FusedOp(node.op, own, sources))
+    return ops
 
 
 class _Growing:
@@ -98,7 +108,7 @@ def find_groups(
     age = 0
     for position, node in enumerate(nodes):
         own: _Growing | None = None
-        if steps_of(node) is not None and not any(dereferences(node, i) for i in range(len(node.inputs))):
+        if steps_of(node) is not None and not _reads(node, dereferences):
             for source, _ in node.inputs:
                 other = group_of.get(id(source))
                 if (
@@ -141,6 +151,13 @@ def _step_count(nodes: Sequence[Node], positions: Sequence[int]) -> int:
     return sum(len(steps_of(nodes[position]) or ()) for position in positions)
 
 
+def _reads(node: Node, dereferences: Callable[[Node, int], bool]) -> bool:
+    for i, (source, index) in enumerate(node.inputs):
+        if source.output_types[index].is_ref and dereferences(node, i):
+            return True
+    return False
+
+
 def _changes(node: Node) -> bool:
     return node.op not in _READS and any(
         dtype.is_ref or dtype.base is dtypes.resource for dtype in node.input_types
@@ -154,10 +171,28 @@ def last_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[tu
     }
     last_use: dict[tuple[int, int], int] = {}
     for position, node in enumerate(nodes):
+        now = turn.get(position, position)
         for source, index in node.inputs:
             key = id(source), index
-            last_use[key] = max(turn.get(position, position), last_use.get(key, 0))
+            if last_use.get(key, 0) <= now:
+                last_use[key] = now
     return last_use
+
+
+def first_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[int, int]:
+    """Where the value of each node with one output is needed first; by a group at its last node."""
+    turn = {
+        position: last for last, group in groups.items() if group is not None for position in group.positions
+    }
+    place = {id(node): position for position, node in enumerate(nodes)}
+    first_use: dict[int, int] = {}
+    for position, node in enumerate(nodes):
+        for source, _ in node.inputs:
+            at = turn.get(position, position)
+            made = place.get(id(source))
+            if made is not None and len(source.output_types) == 1:
+                first_use[made] = min(at, first_use.get(made, at))
+    return first_use
 
 
 def write_group(
@@ -200,15 +235,16 @@ def write_group(
         node = nodes[position]
         own = [slots[id(source), index] for source, index in node.inputs]
         text, expression = call(position, own)
-        released = [
-            slots[id(source), 0]
-            for source in dict.fromkeys(source for source, _ in node.inputs)
-            if id(source) in inner and last_use[id(source)] == position
-        ]
-        if id(node) in inner:
-            slots[id(node), 0] = released.pop() if released else free.pop() if free else slot()
+        released: list[str] = []
+        for source, _ in node.inputs:
+            key = id(source)
+            if key in inner and last_use[key] == position and slots[key, 0] not in released:
+                released.append(slots[key, 0])
+        target = (id(node), 0)
+        if target[0] in inner:
+            slots[target] = released.pop() if released else free.pop() if free else slot()
         ended = f"; del {', '.join(released)}" if released else ""
-        add(f"{indent}{slots[id(node), 0]} = {text}{ended}", node, own, expression)
+        add(f"{indent}{slots[target]} = {text}{ended}", node, own, expression)
         free += released
     if small:
         add(" else:", root, inputs)

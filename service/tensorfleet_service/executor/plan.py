@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.executor.plan_writer import PlanWriter, SendTable, StatefulKernels
-from tensorfleet_service.executor.statements import Line, explain
+from tensorfleet_service.executor.statements import Line, explain, lasting
 from tensorfleet_service.tracing.timed import Timed
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Plan(Timed):
         "args",
         "device",
         "function",
+        "lasts",
         "rets",
         "waits",
     )
@@ -101,6 +102,7 @@ class Plan(Timed):
         self.args = writer.args
         self.rets = writer.rets
         self.waits = writer.waits
+        self.lasts = lasting(nodes, library)
         function, self._code, self._lines = writer.compile(traced=False)
         self._scope = scope
         self.function = self._scoped(function)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorfleet_service.devices.beside import Beside
 from tensorfleet_service.devices.scope import Scope, Shared, is_gpu
 from tensorfleet_service.devices.transfer import all_to_host, movers
-from tensorfleet_service.executor.fusing import Group, find_groups, last_uses, write_group
+from tensorfleet_service.executor.branches import SMALL, find_beside, starter
+from tensorfleet_service.executor.fusing import Group, find_groups, first_uses, last_uses, write_group
 from tensorfleet_service.executor.statements import (
     Line,
     as_string,
@@ -90,6 +92,11 @@ class PlanWriter:
             self.groups.update(dict.fromkeys(group.positions))
             self.groups[group.positions[-1]] = group
 
+        self.beside: set[int] = (
+            find_beside(nodes, first_uses(nodes, self.groups)) if xp is np and self.moves is None else set()
+        )
+        """The positions of products that may be computed beside what follows."""
+
     def _may_wait(self, position: int) -> bool:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
 
@@ -125,6 +132,8 @@ class _Text:
         self._moves = writer.moves
         self._traced = traced
         self._groups: dict[int, Group | None] = {} if traced else writer.groups
+        self._beside: set[int] = set() if traced else writer.beside
+        self._started: dict[str, Node] = {}  # the products that their variables may stand for
         self._last_use = last_uses(self._nodes, self._groups)
         self._body: list[str] = []
         self._slots: dict[tuple[int, int], str] = {}  # the variables of outputs
@@ -164,6 +173,7 @@ class _Text:
 
     def _add_group(self, position: int, node: Node, group: Group) -> None:
         self.names[f"f{position}"] = group.function
+        self._take_started(self._slots[id(source), index] for source, index in group.inputs)
         self._free += write_group(group, self._nodes, self._slots, self._slot, self._add, self._call)
         dead = self._ending(position, group.inputs)
         dead += [self._slots[id(n), 0] for n in group.outputs if (id(n), 0) not in self._last_use]
@@ -207,7 +217,15 @@ class _Text:
             # The run is suspended only if the value is not there yet.
             self._add_outputs(position, node, inputs, "w if type(w) is not Future else (yield w)")
         else:
-            self._add_outputs(position, node, inputs, *self._call(position, inputs))
+            text, expression = self._call(position, inputs)
+            if position in self._beside:
+                assert isinstance(kernel, Expression)
+                product = eval(f"lambda x0, x1: {kernel.template.format('x0', 'x1')}", dict(kernel.names))
+                self.names |= {"Beside": Beside, f"b{position}": starter(node, product)}
+                text = f"({text}) if {inputs[0]}.size < {SMALL} else b{position}({', '.join(inputs)})"
+            self._add_outputs(position, node, inputs, text, expression)
+            if position in self._beside:
+                self._started[self._slots[id(node), 0]] = node
 
     def _add_outputs(
         self, position: int, node: Node, inputs: list[str], text: str, expression: Expression | None = None
@@ -238,7 +256,15 @@ class _Text:
         self._slots_made += 1
         return f"v{self._slots_made - 1}"
 
+    def _take_started(self, names: Iterable[str]) -> None:
+        """Adds the lines in which values are taken that were computed beside."""
+        for name in dict.fromkeys(names):
+            node = self._started.pop(name, None)
+            if node is not None:
+                self._add(f" if type({name}) is Beside: {name} = {name}.get()", node, [])
+
     def _inputs(self, node: Node) -> list[str]:
+        self._take_started(self._slots[id(source), index] for source, index in node.inputs)
         return [
             self._slots[id(source), index] + (".read()" if dereferences(node, i) else "")
             for i, (source, index) in enumerate(node.inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,12 @@ from tensorfleet_service.devices.transfer import Move
 from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.host_memory import ON_DEVICE
 from tensorfleet_service.executor.input_errors import refusal
-from tensorfleet_service.kernels.registry import Expression
+from tensorfleet_service.kernels.registry import Expression, is_lasting
+from tensorfleet_service.kernels.variant_messages import from_messages
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.state.library import Library
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +76,11 @@ def assign(node: Node, outputs: list[str], text: str) -> str:
 def constant_value(node: Node) -> Any:
     """The value of a Const node: of rank 0 a NumPy scalar, but an array for strings."""
     value = node.attrs["value"]
+    if node.output_types[0] is dtypes.variant:
+        try:
+            return from_messages(value)
+        except (ValueError, TypeError) as e:
+            raise errors.InvalidArgumentError(None, None, f"{e}\n\t [[{{{{node {node.name}}}}}]]") from None
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype != object:
         return value[()]
     return value
@@ -189,3 +196,8 @@ def _from_exception(error: BaseException, node: Node, values: Callable[[], list[
         f"{type(error).__name__}: {error}. A defect of the kernel of {node.op}: the log of its task has "
         "the traceback.",
     )
+
+
+def lasting(nodes: Sequence[Node], library: Library | None) -> bool:
+    """Whether nodes, or functions that they call, may compute for much longer than their inputs are large."""
+    return any(is_lasting(node.op) for node in nodes) or (library is not None and library.lasts(nodes))

@@ -26,6 +26,7 @@ from tensorfleet_service.executor.dataflow_run import DataflowRun
 from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.threads.future import FAILED, PENDING, Future
 from tensorfleet_service.threads.run_queue import INLINE_SECONDS, resume
+from tensorfleet_service.threads.running import RUNNING
 
 if TYPE_CHECKING:
     from tensorfleet_service.executor.plan import Plan
@@ -234,7 +235,7 @@ class Step:
             run = self._waiting.pop(future, None)
         if run is not None:
             plan = run.plan
-            resume(run, future, float("inf") if plan.loops else plan.seconds, self.pool)
+            resume(run, future, float("inf") if plan.lasts else plan.seconds, self.pool)
 
     def finish(self, index: int, results: Sequence[Any]) -> None:
         """Notes the results of a partition; the last one ends the step."""
@@ -253,8 +254,8 @@ class Step:
 
 
 def _is_short(plan: AnyPlan, may_block: bool) -> bool:
-    """Whether a plan may run at once; one with a loop may not, as the loop may run for ever."""
-    return plan.seconds < INLINE_SECONDS and (may_block or not plan.loops)
+    """Whether a plan may run at once; one that may last may not: nobody would notice the step's end."""
+    return plan.seconds < INLINE_SECONDS and (may_block or not plan.lasts)
 
 
 class Sender:
@@ -301,11 +302,14 @@ class _Run:
             self.resume(0, None)
             return
         started = time.perf_counter()
+        outer, RUNNING.step = RUNNING.step, step
         try:
             results = function(step, self.args)
         except BaseException as e:
+            RUNNING.step = outer
             self._fail(e)
             return
+        RUNNING.step = outer
         plan.took(time.perf_counter() - started)
         step.finish(self.index, results)
 
@@ -319,10 +323,11 @@ class _Run:
         self.resumed = now
         try:
             while True:
-                if type(value) is Future:
-                    wanted = value.resume(generator)
-                else:
-                    wanted = generator.send(value)
+                outer, RUNNING.step = RUNNING.step, self.step
+                try:
+                    wanted = value.resume(generator) if type(value) is Future else generator.send(value)
+                finally:
+                    RUNNING.step = outer
                 value = self.step.wait_for(wanted, self)
                 if value is PENDING:
                     # Another thread may have resumed the generator by now: it must not be touched any more.

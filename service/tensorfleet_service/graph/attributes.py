@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from platform import node as host_name
 from typing import Any
 
@@ -35,8 +35,17 @@ def definition(node_def: node_def_pb2.NodeDef) -> OpDef:
     return opdef
 
 
-def checked_attrs(node_def: node_def_pb2.NodeDef, opdef: OpDef) -> dict[str, Any]:
+Known = dict[tuple[str, bytes], Any]
+"""Values that have been read and checked, by encoded attribute and the op type, "" where none declares it."""
+
+
+def checked_attrs(
+    node_def: node_def_pb2.NodeDef, opdef: OpDef, encoded: Mapping[str, bytes], known: Known
+) -> dict[str, Any]:
     """The attributes of a node, with defaults for those that are not given, and those that no op declares.
+
+    Args:
+        encoded: attributes that other nodes may have, too, by name: these are taken from `known`, or added.
 
     Raises:
         NotFoundError: an attribute is missing.
@@ -44,35 +53,41 @@ def checked_attrs(node_def: node_def_pb2.NodeDef, opdef: OpDef) -> dict[str, Any
     """
     name = node_def.name
     given: dict[str, Any] = {}
-    for key, value in node_def.attr.items():
+    unchecked: set[str] = set()
+    places = {key: (opdef.name if key in opdef.attrs else "", data) for key, data in encoded.items()}
+    for key in encoded or node_def.attr:
+        if key in places and places[key] in known:
+            given[key] = known[places[key]]
+            continue
+        unchecked.add(key)
         try:
-            given[key] = attr_value.from_proto(value)
+            given[key] = attr_value.from_proto(node_def.attr[key])
         except (TypeError, ValueError, MemoryError) as error:
-            message = f"Attribute '{key}' cannot be read: {error}{at(name)}"
-            raise InvalidArgumentError(None, None, message) from None
+            text = f"Attribute '{key}' cannot be read: {error}{at(name)}"
+            raise InvalidArgumentError(None, None, text) from None
     attrs: dict[str, Any] = {}
-    for attr in opdef.attrs.values():
-        if attr.name in given:
-            value = attrs[attr.name] = given.pop(attr.name)
-            problem = _attr_problem(attr, value)
+    for key, attr in opdef.attrs.items():
+        if key in given:
+            value = attrs[key] = given.pop(key)
+            problem = _attr_problem(attr, value) if key in unchecked else None
             if problem:
-                message = f"{problem}\n\t; NodeDef: {{{{node {name}}}}}; {signature(opdef)}{at(name)}"
-                raise InvalidArgumentError(None, None, message)
+                text = f"{problem}\n\t; NodeDef: {{{{node {name}}}}}; {signature(opdef)}{at(name)}"
+                raise InvalidArgumentError(None, None, text)
         elif attr.has_default:
-            attrs[attr.name] = attr.default
+            attrs[key] = attr.default
         else:
-            raise NotFoundError(None, None, f"No attr named '{attr.name}' in NodeDef:{at(name)}")
+            raise NotFoundError(None, None, f"No attr named '{key}' in NodeDef:{at(name)}")
+    for arg in () if opdef.simple else (*opdef.inputs, *opdef.outputs):
+        if arg.number_attr and attrs[arg.number_attr] > MAX_TENSORS:
+            text = f"Attribute '{arg.number_attr}' is {attrs[arg.number_attr]}: at most {MAX_TENSORS} tensors"
+            raise InvalidArgumentError(None, None, text + at(name))
     for key, kind in _UNDECLARED_ATTRS.items():
         if key in given and not _is_of(given[key], kind):
-            message = f"Attribute '{key}' must be of kind {kind}, got {_value_text(given[key])}{at(name)}"
-            raise InvalidArgumentError(None, None, message)
-    for arg in (*opdef.inputs, *opdef.outputs):
-        if arg.number_attr and attrs[arg.number_attr] > MAX_TENSORS:
-            message = (
-                f"Attribute '{arg.number_attr}' is {attrs[arg.number_attr]}: at most {MAX_TENSORS} tensors"
-            )
-            raise InvalidArgumentError(None, None, message + at(name))
+            text = f"Attribute '{key}' must be of kind {kind}, got {_value_text(given[key])}{at(name)}"
+            raise InvalidArgumentError(None, None, text)
     attrs.update(given)
+    for key in unchecked.intersection(encoded):
+        known[places[key]] = attrs[key]
     return attrs
 
 

@@ -15,9 +15,18 @@ def link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], ol
     any_forward = False
     for node, texts in inputs:
         controls: dict[Node, None] = {}
+        edges, wanted = node.inputs, node.input_types
+        fits = len(texts) == len(wanted)
         for text in texts:
-            # The quick way for a plain name, which nearly all inputs are.
+            # The quick way for a plain name, which nearly all inputs are, of a tensor of the right type.
             source = made.get(text) or old.get(text)
+            if fits and source is not None and source.output_types and not controls:
+                fits = source.output_types[0] is wanted[len(edges)]
+                edges.append((source, 0))
+                if source in unlinked and not is_back_edge(source, node):
+                    any_forward = True
+                continue
+            fits = False
             index = 0
             if source is None and text[:1] == "^":
                 source = made.get(text[1:]) or old.get(text[1:])
@@ -33,13 +42,14 @@ def link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], ol
                 if controls:
                     raise input_error(node, "All control inputs must follow all data inputs")
                 if source is not None:
-                    node.inputs.append((source, index))
+                    edges.append((source, index))
             if source is None:
                 raise input_error(node, f"Node '{node.name}': Unknown input node '{text}'")
             if source in unlinked and not is_back_edge(source, node):
                 any_forward = True
-        node.controls += controls
-        _check_inputs(node)
+        if not fits:
+            node.controls += controls
+            _check_inputs(node)
         unlinked.discard(node)
     return any_forward
 

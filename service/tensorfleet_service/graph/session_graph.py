@@ -9,11 +9,12 @@ from typing import Any
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph import op_def
 from tensorfleet.ops.internal import INTERNAL_OPS
-from tensorfleet.proto import function_pb2, graph_pb2, node_def_pb2
-from tensorfleet_service.graph.attributes import at, checked_attrs, definition
+from tensorfleet.proto import function_pb2, graph_pb2
+from tensorfleet_service.graph.attributes import at
 from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
 from tensorfleet_service.graph.edges import check_cycles, input_error, link
 from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.node_maker import NodeMaker
 
 _EXCHANGED = {"_edge": int, "send_device": bytes, "recv_device": bytes, "tensor_name": bytes}
 _INTERNAL_ATTRS: dict[str, dict[str, type]] = {
@@ -53,21 +54,21 @@ class SessionGraph:
         callable_functions = {**self.functions, **functions}
         made: dict[str, Node] = {}
         inputs: list[tuple[Node, Sequence[str]]] = []
+        make = NodeMaker()
         for node_def in graph_def.node:
-            name = node_def.name
+            name, op = node_def.name, node_def.op
             if not _NODE_NAME.fullmatch(name):
                 raise InvalidArgumentError(None, None, f"Illegal op name '{name}'{at(name)}")
             if name in made or name in self.nodes:
                 raise InvalidArgumentError(None, None, f"Node '{name}' is not unique{at(name)}")
-            if node_def.op in INTERNAL_OPS:
-                message = (
-                    f"Op type '{node_def.op}' is for the runtime alone and may not be in a client's graph"
-                )
+            if op in INTERNAL_OPS:
+                message = f"Op type '{op}' is for the runtime alone and may not be in a client's graph"
                 raise InvalidArgumentError(None, None, message + at(name))
-            if is_call(node_def, callable_functions):
+            if op in callable_functions and is_call(node_def, callable_functions):
                 node_def = as_call(node_def, callable_functions)
-            node = made[name] = _make_node(node_def)
-            inputs.append((node, node_def.input))
+            texts = list(node_def.input)
+            node = made[name] = make(node_def, texts)
+            inputs.append((node, texts))
         if link(inputs, made, self.nodes):
             check_cycles(made)
         self.nodes.update(made)
@@ -113,12 +114,14 @@ def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
     """
     made: dict[str, Node] = {}
     inputs: list[tuple[Node, Sequence[str]]] = []
+    make = NodeMaker()
     for node_def in graph_def.node:
-        node = _make_node(node_def)
+        texts = list(node_def.input)
+        node = make(node_def, texts)
         node.assigned = node.device
         if made.setdefault(node.name, node) is not node:
             raise InvalidArgumentError(None, None, f"Node '{node.name}' is not unique{at(node.name)}")
-        inputs.append((node, node_def.input))
+        inputs.append((node, texts))
     link(inputs, made, {})
     return list(made.values())
 
@@ -143,8 +146,3 @@ def check_partition(nodes: Sequence[Node]) -> None:
                 except UnicodeDecodeError:
                     message = f"Attribute '{name}' is not valid text: {value!r}{at(node.name)}"
                     raise InvalidArgumentError(None, None, message) from None
-
-
-def _make_node(node_def: node_def_pb2.NodeDef) -> Node:
-    opdef = definition(node_def)
-    return Node(node_def.name, opdef, checked_attrs(node_def, opdef), node_def.device)

@@ -88,10 +88,17 @@ Factory = Callable[[KernelNode], "Kernel | Expression | AsyncKernel"]
 
 _factories: dict[str, Factory] = {}
 _blocking: set[str] = set()
+_lasting: set[str] = set()
 
 
-def kernel(*op_types: str, blocking: bool = False) -> Callable[[Factory], Factory]:
-    """Registers a kernel factory for op types; `blocking` says that it makes AsyncKernels."""
+def kernel(*op_types: str, blocking: bool = False, lasting: bool = False) -> Callable[[Factory], Factory]:
+    """Registers a kernel factory for op types.
+
+    Args:
+        blocking: it makes AsyncKernels.
+        lasting: its kernels may compute for much longer than their inputs are large, and call
+            `threads.running.check` meanwhile.
+    """
 
     def register(factory: Factory) -> Factory:
         for op_type in op_types:
@@ -100,6 +107,8 @@ def kernel(*op_types: str, blocking: bool = False) -> Callable[[Factory], Factor
             _factories[op_type] = factory
             if blocking:
                 _blocking.add(op_type)
+            if lasting:
+                _lasting.add(op_type)
         return factory
 
     return register
@@ -118,6 +127,11 @@ def has_kernel(op_type: str) -> bool:
 def is_blocking(op_type: str) -> bool:
     """Whether the kernels of an op type may have to wait for other steps."""
     return op_type in _blocking
+
+
+def is_lasting(op_type: str) -> bool:
+    """Whether the kernels of an op type may compute for long, and look whether their step has ended."""
+    return op_type in _lasting
 
 
 def registered() -> list[str]:

@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import invalid, shape_text, string_vector
+from tensorfleet_service.threads.running import check as check_step
 
 Array = np.ndarray[Any, Any]
 _LIMIT = (1 << 63) - 1
+
+PART = 1 << 14
+"""Number of strings that one call sorts or takes out of an array, which keeps the interpreter."""
+
+
+def numbered(*values: Any) -> list[Any]:
+    """For arrays of strings the numbers of their elements, [0, n) in the order of first appearance.
+
+    Strings are compared, sorted and searched by NumPy without a pause in which another thread would get the
+    interpreter; numbers without the interpreter.
+    """
+    known: dict[bytes, int] = {}
+    found = []
+    for x in values:
+        flat, numbers = x.reshape(-1), np.empty(x.size, np.int64)
+        for begin in range(0, x.size, PART):
+            check_step()
+            part = slice(begin, begin + PART)
+            numbers[part] = [known.setdefault(item, len(known)) for item in flat[part].tolist()]
+        found.append(numbers.reshape(x.shape))
+    return found
+
+
+def ranked(values: Any) -> tuple[Any, Any]:
+    """The different elements of an array in ascending order, and the place there of each element, [n]."""
+    if values.dtype != object:
+        found, places = np.unique(values, return_inverse=True)
+        return found, places.reshape(-1)
+    (numbers,) = numbered(values.reshape(-1))
+    different: list[bytes] = list(dict.fromkeys(values.reshape(-1).tolist()))
+    ordered = list(heapq.merge(*(sorted(different[i : i + PART]) for i in range(0, len(different), PART))))
+    ranks = {item: rank for rank, item in enumerate(ordered)}
+    of_numbers = np.array([ranks[item] for item in different], np.int64)
+    return string_vector(ordered), of_numbers[numbers]
 
 
 def check_ranks(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:

@@ -19,7 +19,7 @@ def invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
 
 
-def array_kernel(*op_types: str) -> Callable[[Factory], Factory]:
+def array_kernel(*op_types: str, lasting: bool = False) -> Callable[[Factory], Factory]:
     """Like `kernel`, for kernels that treat strings as other values: they see arrays, never plain bytes."""
 
     def register(factory: Factory) -> Factory:
@@ -31,7 +31,7 @@ def array_kernel(*op_types: str) -> Callable[[Factory], Factory]:
                 return made
             return _with_string_arrays(made)
 
-        kernel(*op_types)(make)
+        kernel(*op_types, lasting=lasting)(make)
         return factory
 
     return register
@@ -82,7 +82,7 @@ def own(value: Any) -> Any:
 
 
 def host_kernel(
-    *op_types: str,
+    *op_types: str, lasting: bool = False
 ) -> Callable[[Callable[[KernelNode], Kernel]], Callable[[KernelNode], Kernel]]:
     """Like `array_kernel`, for kernels that compute in host memory on every device; values are copied."""
 
@@ -91,7 +91,7 @@ def host_kernel(
             made = factory(node)
             return made if node.xp is np else functools.partial(_through_host, node.xp, made)
 
-        array_kernel(*op_types)(make)
+        array_kernel(*op_types, lasting=lasting)(make)
         return factory
 
     return register

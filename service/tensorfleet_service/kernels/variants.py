@@ -24,6 +24,10 @@ class Variant:
     def plus(self, other: Any) -> Variant:
         raise self._lacks("a sum")
 
+    def parts(self) -> tuple[str, bytes, list[Any]]:
+        """What a message has: the kind's name in TensorFlow, bytes, and tensors."""
+        raise self._lacks("form in which it could be sent")
+
     def _lacks(self, what: str) -> errors.OpError:
         text = f"A variant with a {type(self).__name__} has no {what}"
         return errors.InternalError(None, None, text)

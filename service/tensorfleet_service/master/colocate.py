@@ -154,7 +154,10 @@ class _Groups:
 
 def holds_state(node: Node) -> bool:
     """Whether a node makes a reference or a resource without taking one."""
-    return any(map(_is_state, node.output_types)) and not any(map(_is_state, node.input_types))
+    for dtype in node.output_types:
+        if _is_state(dtype):
+            return not any(map(_is_state, node.input_types))
+    return False
 
 
 def state_related(nodes: Collection[Node]) -> list[Node]:

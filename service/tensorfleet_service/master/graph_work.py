@@ -19,6 +19,7 @@ from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place, placement_report
 from tensorfleet_service.master.prune import after, prune
+from tensorfleet_service.master.rewrites import Rewrites
 from tensorfleet_service.master.signature import SignatureKey
 from tensorfleet_service.tracing.meter import MasterMeter, timed
 
@@ -58,6 +59,7 @@ class GraphWork:
         """`report` gets the placement of each signature if the client asks for it."""
         self._config = config
         self._members = {member.task: member for member in members}
+        self._rewrites = Rewrites.of(config.graph_options)
         self._report = report
         self._meter = meter
         devices = [device for member in members for device in member.devices]
@@ -86,12 +88,8 @@ class GraphWork:
             self._place(nodes)
         if self._config.log_device_placement:
             self._report(placement_report(nodes))
-        options = self._config.graph_options
-        level = options.optimizer_options.opt_level
         with timed(self._meter, "optimize"):
-            nodes = read_late(nodes)
-            if not (level < 0 or options.rewrite_options.disable_meta_optimizer):
-                nodes = optimize(nodes, evaluate_node, level)
+            nodes = optimize(read_late(nodes), evaluate_node, self._rewrites)
         with timed(self._meter, "partition"):
             partitions = partition(nodes, self._incarnations, self._frame_ids)
         by_task: dict[str, list[Node]] = {}

@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
@@ -14,6 +15,7 @@ from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet_service.graph.graph import to_graph_def
 from tensorfleet_service.master.session import MasterSession
 from tensorfleet_service.master.signature import MasterSignature
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.tracing.trace import StepTrace
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class Master:
             raise errors.UnavailableError(None, None, "The server is shutting down and takes no new sessions")
         handle = secrets.token_hex(8)
         if account is not None:
+            self._make_room(account)
             account.open_session()
         try:
             members = self._join(handle, config)
@@ -93,6 +96,30 @@ class Master:
             extra={"session": handle},
         )
         return session
+
+    def _make_room(self, account: Account) -> None:
+        """Closes what a client by gRPC may have left behind, if its quota of sessions is used up."""
+        while account.has_all_sessions:
+            last = time.monotonic() - timeouts.QUOTA_IDLE_SECONDS
+            left = [
+                (session.idle_since, session.handle)
+                for session in self.sessions()
+                if session.account is account
+                and session.idle_since is not None
+                and session.idle_since <= last
+                and not session.running
+            ]
+            if not left:
+                return
+            _, handle = min(left)
+            log.info(
+                "session %s closed: no call for %g s, and its client wants another one",
+                handle,
+                timeouts.QUOTA_IDLE_SECONDS,
+                extra={"session": handle},
+            )
+            with suppress(errors.AbortedError):  # its client, or another new session, has just closed it
+                self.close_session(handle)
 
     def session(self, handle: str) -> MasterSession:
         """The session with a handle.

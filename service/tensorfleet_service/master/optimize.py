@@ -11,46 +11,30 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
 from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
+from tensorfleet_service.master.branches import without_dead_branches
 from tensorfleet_service.master.ordering import needless_controls
+from tensorfleet_service.master.purity import CONTROL_FLOW, is_pure
+from tensorfleet_service.master.rewrites import Rewrites
 
 Evaluate = Callable[[Node, list[Any]], Any]
 
-_CONTROL_FLOW = frozenset(
-    prefix + op for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration") for prefix in ("", "Ref")
-) | {"LoopCond", "ControlTrigger"}
 _PASS_THROUGH = frozenset(("Identity", "StopGradient", "PreventGradient", "Snapshot"))
-# Op types that are stateless by definition, but whose outputs depend on more than their inputs, or can be
-# larger than `_bound` estimates; and those that people look for in graphs.
-_KEPT = frozenset(
-    (
-        "Placeholder",
-        "PlaceholderV2",
-        "ReadFile",
-        "MatchingFiles",
-        "Diag",
-        "MatrixDiag",
-        "MatrixDiagV2",
-        "MatrixDiagV3",
-        "Qr",
-        "Svd",
-    )
-)
 _REDUCTIONS = frozenset(("Sum", "Prod", "Mean", "Max", "Min", "All", "Any"))
+_MAY_PASS = _PASS_THROUGH | _REDUCTIONS | {"FloorDiv", "Reshape"}
 _INDICES = frozenset((dtypes.int32, dtypes.int64))
-_HANDLES = frozenset((dtypes.resource, dtypes.variant))
 _MAX_ELEMENTS = 2_500_000
-_MAX_BYTES = 10_000_000
 _SMALL_BYTES = 65_536
 _HASHED_BYTES = 1_024
 _MAX_AXES = 1_000
+_KNOWN_0 = f"{KNOWN}0"
 
 
-def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, level: int) -> list[Node]:
+def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrites) -> list[Node]:
     """An equivalent graph that computes less, as new nodes in an order in which they can run.
 
     * A stateless node whose inputs are all constants becomes a Const with the same name on the same device,
-    if
-      its value has at most 10 MB.
+      if its value has at most 10 MB, and all such values together at most 100 MB.
+    * Branches of conditionals that are never taken are dropped, as their predicate is a constant.
     * A constant of at most 64 KB is copied to the devices that use it, instead of being sent in each step.
     * Control edges that order nothing are dropped, and with them the nodes that only they needed.
     * Of stateless nodes of one device with equal inputs and attributes, one remains.
@@ -64,11 +48,22 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, level: int) -> li
         nodes: in an order in which they can run; stay as they are.
         evaluate: computes a node's output value, or a tuple of several, from its input values. If it raises,
             the node stays, and the step will report the error. None: no constants are folded.
-        level: `OptimizerOptions.opt_level`; below 0 nothing is changed.
+        rewrites: which of these are done.
     """
-    if level < 0:
+    if not rewrites.any:
         return list(nodes)
-    work = _Rewrite(nodes, evaluate)
+    found = _rewritten(nodes, evaluate, rewrites)
+    while rewrites.branches:
+        remaining = without_dead_branches(found)
+        if remaining is None:
+            break
+        # What a branch computes may be constant now, too, and decide others.
+        found = _rewritten(remaining, evaluate, rewrites)
+    return found
+
+
+def _rewritten(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrites) -> list[Node]:
+    work = _Rewrite(nodes, evaluate, rewrites)
     for node in nodes:
         work.add(node)
     work.close_loops()
@@ -76,49 +71,62 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, level: int) -> li
 
 
 class _Rewrite:
-    def __init__(self, nodes: Sequence[Node], evaluate: Evaluate | None) -> None:
+    def __init__(self, nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrites) -> None:
         self.order: list[Node] = []
-        self._evaluate = evaluate
+        self._evaluate = evaluate if rewrites.fold else None
+        self._rewrites = rewrites
+        self._folded_bytes = 0
         # The edge that replaces an output of an old node, if it is not the same output of the new node.
         self._outputs: dict[tuple[Node, int], tuple[Node, int]] = {}
         self._copies: dict[Node, Node] = {}
         self._equal: dict[Any, Node] = {}
+        # Numbers of what op types and attributes are equal. By the identities of dicts of attributes, which
+        # nodes share; each is kept, so that its identity stays its own.
+        self._kinds: dict[Any, int] = {}
+        self._kind_of: dict[tuple[str, int], tuple[int, dict[str, Any]]] = {}
         self._constants: dict[tuple[Node, str], Node] = {}
         self._loops: list[tuple[Node, int, tuple[Node, int]]] = []
         self._needless: set[tuple[Node, Node]] = set()
-        self._has_flow = any(node.op in _CONTROL_FLOW for node in nodes)
-        if not self._has_flow:
-            self._needless = needless_controls(nodes, _is_pure)
+        self._has_flow = any(node.op in CONTROL_FLOW for node in nodes)
+        if rewrites.dependencies and not self._has_flow:
+            self._needless = needless_controls(nodes, is_pure)
         self._waited_for = _waited_for(nodes, self._needless)
 
     def add(self, node: Node) -> None:
         copied = node.copy()
-        for edge in node.inputs:
-            if is_back_edge(edge[0], node):
-                self._loops.append((copied, len(copied.inputs), edge))
-                copied.inputs.append(edge)
-            else:
-                copied.inputs.append(self._current(edge))
-        copied.controls += dict.fromkeys(
-            control
-            for control in (
-                self._copies[control] for control in node.controls if (control, node) not in self._needless
-            )
-            if control.op != "Const" or control.controls
-        )
-        is_pure = _is_pure(node)
-        if self._pass_through(node, copied):
+        if self._has_flow:
+            for edge in node.inputs:
+                if is_back_edge(edge[0], node):
+                    self._loops.append((copied, len(copied.inputs), edge))
+                    copied.inputs.append(edge)
+                else:
+                    copied.inputs.append(self._current(edge))
+        else:
+            outputs, copies = self._outputs, self._copies
+            copied.inputs = [outputs.get(edge) or (copies[edge[0]], edge[1]) for edge in node.inputs]
+        if node.controls:
+            self._add_controls(node, copied)
+        pure = is_pure(node)
+        if node.op in _MAY_PASS and self._pass_through(node, copied):
             return
         # The client's knowledge comes first, as it has made other nodes that rely on it.
-        if is_pure and ((not self._has_flow and self._all_known(node, copied)) or self._fold(node, copied)):
-            return
-        if node.attrs.get(SCALED) is True:
-            copied = self._scaled_first(copied)
-        elif node.op == "Prod":
-            copied = _counted(copied)
-        copied.inputs = [self._near(edge, copied.assigned) for edge in copied.inputs]
-        if is_pure:
-            known = self._equal.setdefault(_key(copied), copied)
+        if pure:
+            may_know = not self._has_flow and (_KNOWN_0 in node.attrs or len(node.output_types) > 1)
+            if may_know and self._all_known(node, copied):
+                return
+            if copied.inputs and copied.inputs[0][0].op == "Const" and self._fold(node, copied):
+                return
+        if self._rewrites.arithmetic:
+            if SCALED in node.attrs and node.attrs[SCALED] is True:
+                copied = self._scaled_first(copied)
+            elif node.op == "Prod":
+                copied = _counted(copied)
+        device = copied.assigned
+        for i, edge in enumerate(copied.inputs):
+            if edge[0].op == "Const" and edge[0].assigned != device:
+                copied.inputs[i] = self._near(edge, device)
+        if pure and self._rewrites.merge:
+            known = self._equal.setdefault(self._key(copied), copied)
             if known is not copied:
                 self._copies[node] = known
                 return
@@ -126,11 +134,28 @@ class _Rewrite:
         self.order.append(copied)
 
     def _current(self, edge: tuple[Node, int]) -> tuple[Node, int]:
-        found = self._outputs.get(edge) if self._outputs else None
-        return found or (self._copies[edge[0]], edge[1])
+        return self._outputs.get(edge) or (self._copies[edge[0]], edge[1])
+
+    def _add_controls(self, node: Node, copied: Node) -> None:
+        drops = self._rewrites.dependencies
+        kept = [self._copies[control] for control in node.controls if (control, node) not in self._needless]
+        copied.controls += dict.fromkeys(
+            control for control in kept if control.op != "Const" or control.controls or not drops
+        )
+
+    def _key(self, node: Node) -> Any:
+        """A key that is equal for nodes that compute the same."""
+        place = node.op, id(node.attrs)
+        kind = self._kind_of.get(place)
+        if kind is None:
+            attrs = node.attrs
+            key = node.op, tuple([(name, _attr_key(attrs[name])) for name in node.opdef.attrs])
+            kind = self._kind_of[place] = self._kinds.setdefault(key, len(self._kinds)), attrs
+        controls = frozenset(node.controls) if node.controls else None
+        return kind[0], node.assigned, controls, *node.inputs
 
     def _pass_through(self, node: Node, copied: Node) -> bool:
-        if not self._gives_input(node, copied) or node in self._waited_for or copied.controls:
+        if copied.controls or node in self._waited_for or not self._gives_input(node, copied):
             return False
         source, index = copied.inputs[0]
         if source.assigned != copied.assigned or source.output_types[index].is_ref:
@@ -142,7 +167,9 @@ class _Rewrite:
     def _gives_input(self, node: Node, copied: Node) -> bool:
         """Whether the node's output is its first input."""
         if node.op in _PASS_THROUGH:
-            return True
+            return self._rewrites.dependencies
+        if not self._rewrites.arithmetic:
+            return False
         if node.op in _REDUCTIONS:
             axes = copied.inputs[1][0]
             return axes.op == "Const" and np.asarray(axes.attrs["value"]).size == 0
@@ -159,11 +186,12 @@ class _Rewrite:
 
     def _fold(self, node: Node, copied: Node) -> bool:
         """Replaces the node by constants, if all its inputs are constants."""
-        if self._evaluate is None or not node.inputs or not node.output_types:
+        if self._evaluate is None or not node.output_types:
             return False
+        for source, _ in copied.inputs:
+            if source.op != "Const":
+                return False
         constants = [source for source, _ in copied.inputs]
-        if any(source.op != "Const" for source in constants):
-            return False
         values = [source.attrs["value"] for source in constants]
         if (_range_bound(values) if node.op == "Range" else _bound(values)) > _MAX_ELEMENTS:
             return False
@@ -177,8 +205,11 @@ class _Rewrite:
             return False
         size = max(array.nbytes for array in arrays if array is not None)
         one_device = all(source.assigned == copied.assigned for source in constants)
-        if size > (_MAX_BYTES if one_device else _SMALL_BYTES):
+        total = self._folded_bytes + sum(array.nbytes for array in arrays if array is not None)
+        limits = self._rewrites
+        if size > (limits.max_bytes if one_device else _SMALL_BYTES) or total > limits.max_total_bytes:
             return False
+        self._folded_bytes = total
         # In a branch or a loop, the result has to wait for the control inputs of its inputs.
         controls = dict.fromkeys([c for source in (*constants, copied) for c in source.controls])
         self._replace(node, arrays, controls)
@@ -295,38 +326,6 @@ def _known_outputs(node: Node) -> list[np.ndarray[Any, Any] | None]:
         )
         found.append(np.array(values, dtype.np) if is_vector and dtype in _INDICES else None)
     return found
-
-
-_pure_ops: dict[str, bool] = {}
-
-
-def _is_pure(node: Node) -> bool:
-    """Whether a node's outputs depend only on its inputs and attributes, and it has no other effect."""
-    pure = _pure_ops.get(node.op)
-    if pure is None:
-        opdef = node.opdef
-        pure = _pure_ops[node.op] = not (
-            opdef.is_stateful
-            or node.op in _CONTROL_FLOW
-            or node.op in _KEPT
-            or any(arg.is_ref for arg in (*opdef.inputs, *opdef.outputs))
-            or any("func" in attr.kind for attr in opdef.attrs.values())
-        )
-    return pure and not any(
-        dtype is dtypes.resource or dtype is dtypes.variant
-        for dtype in (*node.input_types, *node.output_types)
-    )
-
-
-def _key(node: Node) -> Any:
-    """A key that is equal for nodes that compute the same."""
-    return (
-        node.op,
-        node.assigned,
-        tuple(node.inputs),
-        frozenset(node.controls),
-        tuple([(name, _attr_key(node.attrs[name])) for name in node.opdef.attrs]),
-    )
 
 
 def _attr_key(value: Any) -> Any:

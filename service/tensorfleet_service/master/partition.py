@@ -34,12 +34,13 @@ def partition(
 ) -> list[Partition]:
     """Divides placed nodes by device, with the partitions in the order in which their devices first appear.
 
-    Each partition keeps the order of `nodes`. There is one `_Send` for each pair of a tensor and a device
-    that needs it, directly after the node that makes the tensor, and its `_Recv` directly before its first
-    use. Both have TensorFlow's attributes, and `_edge`, a number from 0 on; `_Recv` has `_may_be_dead` if the
-    tensor comes from a branch of a conditional, and `_in_loop` if one comes in each iteration of a loop
-    (`loops` describes what makes it run then). A control edge between devices sends an empty float32 tensor.
-    `_Arg` nodes are copied to the devices that use them. References are read before they are sent.
+    Each partition keeps the order of `nodes`; where one device has them all, it has these nodes, not copies.
+    There is one `_Send` for each pair of a tensor and a device that needs it, directly after the node that
+    makes the tensor, and its `_Recv` directly before its first use. Both have TensorFlow's attributes, and
+    `_edge`, a number from 0 on; `_Recv` has `_may_be_dead` if the tensor comes from a branch of a
+    conditional, and `_in_loop` if one comes in each iteration of a loop (`loops` describes what makes it run
+    then). A control edge between devices sends an empty float32 tensor. `_Arg` nodes are copied to the
+    devices that use them. References are read before they are sent.
 
     Args:
         nodes: in an order in which they can run; stay as they are.
@@ -53,6 +54,8 @@ def partition(
         InvalidArgumentError: a resource, or a reference to be assigned, is not on the device of its user.
     """
     loops = find_frames(nodes)
+    if not loops.of and (whole := _on_one_device(nodes)) is not None:
+        return [whole]
     triggers: dict[tuple[str, str], Node] = {}
     if is_spread(nodes, loops):
         made = spread(nodes, loops)
@@ -81,6 +84,23 @@ def partition(
             if is_back_edge(source, node):
                 cut.copies[node].inputs[i] = (cut.copies[source], index)
     return [Partition(device, part) for device, part in cut.parts.items()]
+
+
+def _on_one_device(nodes: Sequence[Node]) -> Partition | None:
+    """The only partition, without fed values that nothing takes; None if there are several."""
+    device = next((node.assigned for node in nodes if node.op != "_Arg"), None)
+    if device is None:
+        return None
+    args: set[Node] = set()
+    for node in nodes:
+        if node.assigned != device:
+            return None
+        if node.op == "_Arg":
+            args.add(node)
+    if args:
+        taken = {source for node in nodes for source, _ in node.inputs if source in args}
+        args -= taken.union(*(node.controls for node in nodes if node.controls))
+    return Partition(device, [node for node in nodes if node not in args] if args else list(nodes))
 
 
 def task_of(device: str) -> str:

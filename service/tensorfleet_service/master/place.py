@@ -118,11 +118,18 @@ class _Placer:
         self._cluster = cluster
         self._soft = soft
         self._has_gpu_kernel = has_gpu_kernel
+        self._placed: dict[str, tuple[str, str]] = {}
+        """The device, and the reason, by request, of nodes that go alone."""
 
     def place_node(self, node: Node) -> None:
-        spec = requested(node)
-        node.assigned, softly = self._find(spec, [node], partial(self._explicit_error, node))
-        node.why = softly or (f"requested {node.device}" if node.device else self._default([node]))
+        known = self._placed.get(node.device)
+        if known is None:
+            spec = requested(node)
+            device, softly = self._find(spec, [node], partial(self._explicit_error, node))
+            known = device, softly or (f"requested {node.device}" if node.device else self._default([node]))
+            if self._has_gpu_kernel is None:  # else the op has its say, too
+                self._placed[node.device] = known
+        node.assigned, node.why = known
 
     def place_group(self, group: Group) -> None:
         members = group.members

@@ -44,6 +44,7 @@ class MasterSession:
 
     Attributes:
         account: of the client, where it has quotas.
+        idle_since: the monotonic time of the last call for it; None where its client's end is noticed.
         owner: the id of the principal that has made it; "" without authentication.
         start, run_metered, run_direct: the methods of `RunningSteps`; attributes, as every step calls them.
     """
@@ -64,12 +65,13 @@ class MasterSession:
         self.members = {member.task: member for member in members}
         self.graph = SessionGraph()
         self.created = time.time()
+        self.idle_since: float | None = None
         self.operation_timeout = config.operation_timeout_in_ms / 1000
         self._lock = threading.Lock()
         self._closed = False
         self._when_closed: list[Callable[[], object]] = []
         self._meter = meter
-        self._account = account
+        self.account = account
         if account is not None:
             self._when_closed.append(account.close_session)
         self._gate = Gate()
@@ -105,7 +107,7 @@ class MasterSession:
                     f"Expected graph version {current_version} but the current version is "
                     f"{self.graph.version}.",
                 )
-            account = self._account
+            account = self.account
             claimed = {}
             if account is not None:
                 own = self.handle if self.config.isolate_session_state else ""

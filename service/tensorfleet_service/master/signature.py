@@ -38,7 +38,7 @@ class MasterSignature:
         "fetches",
         "graphs",
         "key",
-        "loops",
+        "lasts",
         "parts",
         "reorder_args",
         "reorder_rets",
@@ -62,10 +62,10 @@ class MasterSignature:
         self.direct: AnyPlan | None = None
         self.reorder_args = self.reorder_rets = False
         local = [part.member.graph(part.handle) for part in parts if isinstance(part.member, LocalMember)]
-        self.loops = any(plan.loops for graph in local for plan in graph.plans)
+        self.lasts = any(plan.lasts for graph in local for plan in graph.plans)
         if direct and len(parts) == 1 and local:
             plans = local[0].plans
-            if len(plans) == 1 and not plans[0].waits and not self.loops:
+            if len(plans) == 1 and not plans[0].waits and not self.lasts:
                 self.direct = plans[0]
                 self.reorder_args = plans[0].args != list(range(feeds))
                 self.reorder_rets = plans[0].rets != list(range(fetches))

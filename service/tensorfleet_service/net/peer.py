@@ -198,7 +198,11 @@ class Peer:
         self, kind: Kind, number: int, detail: int, meta: bytes = b"", tensors: Sequence[Any] = ()
     ) -> None:
         """Sends a frame about a collective at once, so that such frames stay in order."""
-        self._call_connection(self._connection.send_now, self._encode(kind, number, detail, meta, tensors))
+        if meta:
+            frame = encode_with_meta(kind, number, detail, meta, tensors)
+        else:
+            frame = self._encode(kind, number, detail, meta, tensors)
+        self._call_connection(self._connection.send_now, frame)
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer, without waiting for its answer."""

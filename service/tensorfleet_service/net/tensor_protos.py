@@ -8,6 +8,7 @@ from tensorfleet.core import errors, tensor_util
 from tensorfleet.wire.frames import unsendable
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.failures import as_op_error as as_op_error
+from tensorfleet_service.kernels.variant_messages import from_message, is_variant, to_message
 
 if TYPE_CHECKING:
     from tensorfleet.proto.tensor_pb2 import TensorProto
@@ -26,20 +27,22 @@ def proto_of(value: Any) -> TensorProto:
         size = f"{value.nbytes} bytes, shape {list(value.shape)}," if hasattr(value, "nbytes") else "a tensor"
         raise memory.exhausted(f"Out of memory for the message with {size} by gRPC") from None
     except Exception as e:
+        if is_variant(value):
+            return to_message(value)
         raise unsendable(value, e) from None
 
 
 def value_of(tensor: TensorProto) -> Any:
-    """The runtime's form of a tensor in a message: a NumPy scalar for rank 0, but an array for strings.
+    """The runtime's form of a tensor in a message: a NumPy scalar for rank 0, but an array for strings, and a
+    variant itself.
 
     Raises:
         InvalidArgumentError: the message contradicts itself.
         ResourceExhaustedError: there is no memory for it.
     """
     try:
-        array = tensor_util.make_ndarray(tensor)
+        return from_message(tensor)
     except MemoryError as e:
         raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
     except (ValueError, TypeError) as e:
         raise errors.InvalidArgumentError(None, None, f"A tensor cannot be read: {e}") from None
-    return array[()] if array.ndim == 0 and array.dtype != object else array

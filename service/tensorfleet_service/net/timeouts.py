@@ -86,5 +86,8 @@ ORPHAN_SECONDS = 60.0
 IDLE_SESSION_SECONDS = number("TENSORFLEET_SESSION_IDLE_SECONDS", 86400.0)
 """Without a step, until a session by gRPC is closed, as the end of its client is not noticed."""
 
+QUOTA_IDLE_SECONDS = number("TENSORFLEET_QUOTA_IDLE_SECONDS", 300.0)
+"""Without a call, until such a session gives way to a new one of a client that has as many as it may have."""
+
 TOKEN_CHECK_SECONDS = 2.0
 """Between checks whether the tokens of connected clients are still valid."""

@@ -289,8 +289,8 @@ class _Client:
         timeout = (options.timeout_in_ms / 1000 if options is not None else 0) or session.operation_timeout
         done = _Done(self, frame.number, metadata)
         # A step with a limit does not compute on this thread, which is the one that sets the limit; nor does
-        # a loop, which may have no end: this thread is the one that notices when the client has gone.
-        may_block = not timeout and not signature.loops
+        # one that may last: this thread is the one that notices when the client has gone.
+        may_block = not timeout and not signature.lasts
         step = self._clients.master.run_step(
             session, signature, frame.tensors, done, options, metadata, may_block
         )

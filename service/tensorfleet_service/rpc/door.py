@@ -122,6 +122,8 @@ class Door:
                 raise self._guard.refusal(e.message) from None
         hello, connection.arena = answer_hello(sock, reader, self._hello, check)
         reader.deadline = None
+        if isinstance(sock, TlsSocket):
+            sock.greeted()
         return Visitor(connection, hello, principal[0], place)
 
 

@@ -6,6 +6,7 @@ import functools
 import itertools
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,7 @@ class MasterService:
     ) -> master_pb2.CreateSessionResponse:
         owner, account = call.principal.id, self._guard.quotas.account(call.principal)
         session = self._master.create_session(request.graph_def, request.config, owner, account)
+        session.idle_since = time.monotonic()
         self._watch(session)
         session.when_closed(functools.partial(self._forget, session.handle))
         return master_pb2.CreateSessionResponse(
@@ -115,7 +117,7 @@ class MasterService:
                     response.tensor.add(name=name, tensor=proto_of(value))
                 return response
 
-            running = _RunningCall(call, respond, answer)
+            running = _RunningCall(call, respond, answer, session)
             if request.partial_run_handle:
                 runs = self._partial.get(session.handle)
                 if runs is None:
@@ -209,7 +211,7 @@ class MasterService:
                 response.fetch.append(proto_of(value))
             return response
 
-        running = _RunningCall(call, respond, reply)
+        running = _RunningCall(call, respond, reply, session)
         feeds = [_value(tensor) for tensor in request.feed]
         signature.check_feeds(feeds)
         step = self._master.run_step(
@@ -232,6 +234,7 @@ class MasterService:
         """The session with a handle, if the caller may use it."""
         session = self._master.session(handle)
         self._guard.check_use(call.principal, session.owner, handle)
+        session.idle_since = time.monotonic()
         return session
 
     def _watch(self, session: MasterSession) -> None:
@@ -308,8 +311,11 @@ def _answering(begin: Callable[[None], None], answer: Reply) -> None:
 class _RunningCall:
     """A call with a running step: each ends with the other, or at the deadline."""
 
-    def __init__(self, call: Call, respond: Callable[[Sequence[Any]], Message], reply: Reply) -> None:
+    def __init__(
+        self, call: Call, respond: Callable[[Sequence[Any]], Message], reply: Reply, session: MasterSession
+    ) -> None:
         self._call = call
+        self._session = session
         self._respond = respond
         self._reply = reply
         self._ended = False
@@ -318,6 +324,7 @@ class _RunningCall:
     def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
         """Called once, at the end of the step."""
         self._ended = True
+        self._session.idle_since = time.monotonic()
         if self._deadline is not None:
             self._deadline.cancel()
         response = None

@@ -86,11 +86,7 @@ class Guard:
             self._reviews = TokenReviews(rules, PodApi.of_environment())
         self._certificates: Certificates | None = None if security.tls is None else certificates(security.tls)
         if self._certificates is not None:
-            own = self._certificates.own
-            # Others would refuse the task, but only once a step needs it.
-            if why := own.wrong or (own.cluster and own.why_not_task(task, "", own)):
-                cert = self._certificates.files.cert
-                raise settings.SecurityError(f"{settings.CERT} is {cert!r} on {task}, but {why}")
+            self._certificates.bind(self._check_own)
         self._proofs = CallProofs(security.secret, incarnation) if security.secret else None
         self.quotas = Quotas(limits)
         self._lock = threading.Lock()
@@ -100,6 +96,17 @@ class Guard:
             raise settings.SecurityError(
                 f"{settings.AUDIT_LOG} is {security.audit_log!r}, which cannot be written: {e.strerror}"
             ) from None
+
+    def _check_own(self, own: Identity) -> None:
+        """Refuses a certificate of another task, now or later: others would, but only once a step needs it.
+
+        Raises:
+            SecurityError: this task cannot use it.
+        """
+        assert self._certificates is not None
+        if why := own.wrong or (own.cluster and own.why_not_task(self._task, "", own)):
+            cert = self._certificates.files.cert
+            raise settings.SecurityError(f"{settings.CERT} is {cert!r} on {self._task}, but {why}")
 
     # Streams
 

@@ -53,6 +53,12 @@ class Account:
         self._steps = 0
         self._variables: dict[VariableKey, int] = {}
 
+    @property
+    def has_all_sessions(self) -> bool:
+        """Whether one more session would exceed the limit."""
+        with self._lock:
+            return 0 < self.limits.sessions <= self._sessions
+
     def open_session(self) -> None:
         """Counts a session. Raises ResourceExhaustedError if it exceeds the limit."""
         with self._lock:

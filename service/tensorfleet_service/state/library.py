@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.proto.attr_value_pb2 import NameAttrList
 
 if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.state.session_tensors import SessionTensors
     from tensorfleet_service.threads.future import Future
     from tensorfleet_service.threads.pool import Pool
 
@@ -19,11 +21,13 @@ class Function(Protocol):
     Attributes:
         name: in the session's library.
         waits: whether a call may have to wait for other steps.
+        lasts: whether it may compute for long, or for ever.
         is_stateful: whether two compilations of it may give different results.
     """
 
     name: str
     waits: bool
+    lasts: bool
     is_stateful: bool
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...] | Future:
@@ -37,8 +41,17 @@ class Library(Protocol):
     @property
     def pool(self) -> Pool: ...
 
+    @property
+    def tensors(self) -> SessionTensors:
+        """The tensors that the session keeps on the task."""
+        ...
+
     def instantiate(self, func: NameAttrList, device: str, xp: ModuleType) -> Function:
         """The function, compiled for a device; raises OpError if it is unknown or cannot be run."""
+        ...
+
+    def lasts(self, nodes: Sequence[Node]) -> bool:
+        """Whether functions that nodes call have ops that may compute for long, or loops."""
         ...
 
     def on_close(self, closer: Callable[[], None]) -> None:

@@ -57,6 +57,10 @@ class Table:
     def __len__(self) -> int:
         return len(self._values)
 
+    def read(self) -> Any:
+        """The value of a fetched reference to the table: its container and name."""
+        return np.array([b"", self.name.encode()], object)
+
     def check_types(self, key_dtype: DType, value_dtype: DType | None = None) -> None:
         """Raises InvalidArgumentError if an op asks for other dtypes than the table has."""
         if key_dtype is not self.key_dtype or value_dtype not in (None, self.value_dtype):

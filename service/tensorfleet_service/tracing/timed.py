@@ -22,7 +22,8 @@ class Timed:
         tensor_waits, tensor_wait_seconds: the number and the total time of suspensions for another device's
             tensor.
         resource_waits, resource_wait_seconds: the same for resources, such as queues.
-        loops: whether it may run for ever, so that it has to check whether the step has failed.
+        lasts: whether it has loops without an end, or ops that may compute for long, and so looks whether the
+            step has failed: it runs where that can be told.
         next_sample: the monotonic time before which its ops are not timed again.
     """
 
@@ -38,7 +39,7 @@ class Timed:
         "tensor_waits",
     )
 
-    loops = False
+    lasts = False
 
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes = nodes

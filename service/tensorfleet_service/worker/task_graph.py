@@ -64,10 +64,10 @@ class TaskGraph:
         self.keys: Keys | None = None
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
-        # The only plan, if it receives nothing, takes the fed values in their order, and always ends.
+        # The only plan, if it receives nothing, takes the fed values in their order, and does not last.
         self.simple: AnyPlan | None = None
         if len(plans) == 1 and not plans[0].waits and plans[0].args == list(layout.args):
-            self.simple = None if plans[0].loops else plans[0]
+            self.simple = None if plans[0].lasts else plans[0]
         self.sends_first = any(map(_sends_first, plans))
 
     def split_args(self, values: Sequence[Any]) -> list[list[Any]]:

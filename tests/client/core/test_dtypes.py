@@ -11,7 +11,7 @@ import pytest
 
 from tensorfleet.core import dtypes
 
-ENUMS = range(1, 24)
+ENUMS = range(1, 34)
 
 
 @pytest.mark.parametrize("enum", ENUMS)

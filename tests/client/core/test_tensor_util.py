@@ -253,6 +253,29 @@ def test_half_precision_travels_as_bits() -> None:
     assert make_ndarray(message(dtypes.bfloat16, [], half_val=[0x3F80])) == ml_dtypes.bfloat16(1)
 
 
+def test_types_of_a_byte_or_less() -> None:
+    assert make_tensor_proto(1.0, dtypes.float8_e5m2).float8_val == b"\x3c"
+    assert list(make_tensor_proto([-1, 7], dtypes.int4).int_val) == [-1, 7]
+    assert list(make_tensor_proto([3, 0], dtypes.uint2).int_val) == [3, 0]
+    for dtype, values in (
+        (dtypes.float8_e4m3fn, [1.5, -2]),
+        (dtypes.int4, [-8, 7]),
+        (dtypes.uint4, [15, 0]),
+        (dtypes.int2, [-2, 1]),
+        (dtypes.uint2, [3, 2]),
+        (dtypes.float4_e2m1fn, [-6, 0.5]),
+    ):
+        array = np.array(values).astype(dtype.np)
+        for proto in (to_proto(array), make_tensor_proto(array)):
+            assert same(make_ndarray(proto), array)
+    assert same(
+        make_ndarray(message(dtypes.float8_e5m2, [2], float8_val=b"\x3c")),
+        np.ones(2, ml_dtypes.float8_e5m2),
+    )
+    with pytest.raises(ValueError, match="out of range for int4"):
+        make_ndarray(message(dtypes.int4, [], int_val=[8]))
+
+
 @pytest.mark.parametrize(
     ("proto", "text"),
     [

@@ -63,6 +63,8 @@ DTYPES = [
     np.uint64,
     np.float16,
     ml_dtypes.bfloat16,
+    ml_dtypes.float8_e5m2,
+    ml_dtypes.int4,
     np.float32,
     np.float64,
     np.complex64,

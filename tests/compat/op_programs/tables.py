@@ -5,10 +5,15 @@ from tests.compat.op_programs import (
     array_parts,
     linear_algebra,
     quantized,
+    quantized_layers,
     ragged_parts,
     random_state,
+    reference_handles,
+    small_parts,
+    small_types,
     variant_values,
     windows,
+    windows_by_size,
 )
 
 __all__ = [
@@ -16,8 +21,13 @@ __all__ = [
     "array_parts",
     "linear_algebra",
     "quantized",
+    "quantized_layers",
     "ragged_parts",
     "random_state",
+    "reference_handles",
+    "small_parts",
+    "small_types",
     "windows",
+    "windows_by_size",
     "variant_values",
 ]

@@ -41,6 +41,29 @@ def restore(path: bytes, resources: Resources) -> None:
     run_op("RestoreV2", path, *names, dtypes=[dtypes.float32], resources=resources)
 
 
+def save_first(path: bytes, resources: Resources, *specs: Any) -> None:
+    run_op(
+        "SaveSlices" if specs else "Save", path, strings(b"x"), *specs, [np.float32(1)], resources=resources
+    )
+
+
+def save_slices(path: bytes, resources: Resources) -> None:
+    save_first(path, resources, strings(b""))
+
+
+def restore_first(path: bytes, resources: Resources, *spec: Any) -> None:
+    op = "RestoreSlice" if spec else "Restore"
+    inputs = path + b".data-00000-of-00001", b"x", *spec
+    with pytest.raises((errors.PermissionDeniedError, errors.DataLossError)) as caught:
+        run_op(op, *inputs, dt=dtypes.float32, resources=resources)
+    if isinstance(caught.value, errors.PermissionDeniedError):
+        raise caught.value  # else what lies there is no checkpoint of this format
+
+
+def restore_slice(path: bytes, resources: Resources) -> None:
+    restore_first(path, resources, b"")
+
+
 def merge(path: bytes, resources: Resources) -> None:
     run_op("MergeV2Checkpoints", strings(path), path + b"-merged", resources=resources)
 
@@ -49,14 +72,13 @@ def print_to(path: bytes, resources: Resources) -> None:
     run_op("PrintV2", b"text", output_stream=b"file://" + path, resources=resources)
 
 
-def fill_table(path: bytes, resources: Resources) -> None:
+def fill_table(path: bytes, resources: Resources, op: str = "InitializeTableFromTextFileV2") -> None:
     table = StaticTable("words", dtypes.int64, dtypes.int64)
-    run_op(
-        "InitializeTableFromTextFileV2",
-        *(table, path + b".index"),
-        **{"key_index": -1, "value_index": -1},
-        resources=resources,
-    )
+    run_op(op, table, path + b".index", key_index=-1, value_index=-1, resources=resources)
+
+
+def fill_table_by_reference(path: bytes, resources: Resources) -> None:
+    fill_table(path, resources, "InitializeTableFromTextFile")
 
 
 def draw(path: bytes, resources: Resources) -> None:
@@ -103,14 +125,19 @@ USES = {
     "MatchingFiles": match,
     "SaveV2": save,
     "RestoreV2": restore,
+    "Save": save_first,
+    "SaveSlices": save_slices,
+    "Restore": restore_first,
+    "RestoreSlice": restore_slice,
     "MergeV2Checkpoints": merge,
     "PrintV2": print_to,
     "InitializeTableFromTextFileV2": fill_table,
+    "InitializeTableFromTextFile": fill_table_by_reference,
     "FixedUnigramCandidateSampler": draw,
 }
 """What opens files, and how each is run with a path: those that read find a checkpoint there."""
 
-PURE = {"CTCBeamSearchDecoder", "ShardedFilename", "Snapshot", "TensorSliceDataset"}
+PURE = {"CTCBeamSearchDecoder", "ShardedFilename", "ShardedFilespec", "Snapshot", "TensorSliceDataset"}
 """What has a name like those, but opens none."""
 
 _NAMES = re.compile(

@@ -170,9 +170,9 @@ def test_rows_that_there_are_not_are_refused() -> None:
     table, updates = np.zeros((3, 2), np.float32), floats(2, 2)
     for places in ([0, 3], [-1, 0]):
         with pytest.raises(ValueError, match="no row"):
-            native.native.add_rows(table, np.array(places), updates, 3, 2, 2)
+            native.native.add_rows(table, np.array(places), updates, 3, 2, 2, 1)
     with pytest.raises(ValueError, match="elements instead"):
-        native.native.add_rows(table, np.array([0, 1]), updates, 3, 2, 3)
+        native.native.add_rows(table, np.array([0, 1]), updates, 3, 2, 3, 1)
     assert not table.any()
 
 
@@ -200,13 +200,15 @@ def test_the_gradient_of_a_bias(both: Both) -> None:
 
 
 @pytest.mark.parametrize("nesterov", [False, True])
-@pytest.mark.parametrize("name", sorted({*RULES} - {"Ftrl", "FtrlV2", "ProximalAdagrad"}))
+@pytest.mark.parametrize("name", sorted({*RULES} - {"ProximalAdagrad"}))
 def test_updates_are_those_of_numpy_bit_by_bit(name: str, nesterov: bool) -> None:
     rule = RULES[name]
-    attrs = {"use_nesterov": nesterov, "update_slots": True}
+    attrs = {"use_nesterov": nesterov, "update_slots": True, "multiply_linear_by_lr": nesterov}
     prepare = rule.build(np, attrs)
     parameters = inspect.signature(prepare).parameters
     numbers = [np.float32(x) for x in (0.1, 0.3, 0.25, 0.2, 0.15, 0.05)[: len(parameters)]]
+    if name.startswith("Ftrl"):
+        numbers[-1] = np.float32(-0.5)  # another power is NumPy's
     variables = [np.abs(floats(3000, seed=i)) + 2 * (i == 2) for i in range(rule.variables)]
     gradient = floats(3000, seed=9)
     expected = [variable.copy() for variable in variables]
@@ -220,10 +222,10 @@ def test_updates_are_those_of_numpy_bit_by_bit(name: str, nesterov: bool) -> Non
             np.testing.assert_array_equal(one, other)
 
 
-def test_what_masks_is_left_to_numpy() -> None:
+def test_powers_are_left_to_numpy() -> None:
     recorder = Recorder(2)
     update = RULES["Ftrl"].build(recorder, {"multiply_linear_by_lr": False})(
-        *map(np.float32, (0.1, 0.2, 0.3, -0.5))
+        *map(np.float32, (0.1, 0.2, 0.3, -0.4))
     )
     arrays = [np.abs(floats(10, seed=i)) for i in range(3)]
     before = [array.copy() for array in arrays]
@@ -284,3 +286,14 @@ def test_relu6_grad(dtype: Any) -> None:
     gradient = (floats(5, 8, seed=1) * 9).astype(dtype)
     expected = gradient * ((x > 0) & (x < 6))
     np.testing.assert_array_equal(run_op("Relu6Grad", gradient, x), expected.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, dtypes.bfloat16.np])
+def test_ftrl_keeps_weights_at_zero_that_nothing_moves(dtype: Any) -> None:
+    zero, rule = np.zeros(8, dtype), RULES["Ftrl"]
+    prepare = rule.build(np, {"multiply_linear_by_lr": False})
+    variables = [zero.copy() for _ in range(3)]
+    update = prepare(*(np.dtype(dtype).type(x) for x in (0.1, 0, 0, -0.5)))
+    update([np.empty_like(zero) for _ in range(rule.scratch)], *variables, zero)
+    assert not any(variable.any() for variable in variables)
+    assert not np.signbit(variables[0].astype(np.float32)).any()

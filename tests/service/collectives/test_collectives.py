@@ -12,9 +12,10 @@ import pytest
 
 from tensorfleet.core import errors
 from tensorfleet_service.collectives import ring
-from tensorfleet_service.collectives.call import Call
+from tensorfleet_service.collectives.call import Call, Verb
 from tensorfleet_service.collectives.ring import Ring
-from tensorfleet_service.worker.collectives.leader import choose
+from tensorfleet_service.threads.deadlines import Deadlines
+from tensorfleet_service.worker.collectives.leader import Leader, choose
 
 COUNTS = [(1, 1), (1, 1, 1), (2, 1), (3,), (1, 2, 1, 3)]
 SIZES = [0, 1, 2, 5, 7, 64]
@@ -215,3 +216,25 @@ def test_leader_that_is_no_task() -> None:
         errors.InvalidArgumentError, match="collective_group_leader /job:x/task:0 is not a task"
     ):
         choose(TASKS, "/job:x/task:0")
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [(), (np.ones(3, np.float32),), (np.ones(2),), (np.ones(2, np.float32),) * 2],
+    ids=["none", "shape", "dtype", "two"],
+)
+def test_what_comes_with_a_request_to_join_must_be_what_it_says(tensors: tuple[Any, ...]) -> None:
+    """The shape and dtype of the request are those that the members have been compared by."""
+    deadlines = Deadlines()
+    leader = Leader(
+        lambda *_: None, ("/job:worker/task:0", 1), deadlines, lambda *_: None, lambda _: True, lambda: []
+    )
+    request = call("reduce", [np.ones(2, np.float32)] * 2).to_dict()
+    try:
+        with pytest.raises(ValueError, match="a request to join a collective came with"):
+            leader.receive(None, Verb.JOIN, 1, {"call": request, "known": []}, tensors)
+        assert len(leader) == 0
+        leader.receive(None, Verb.JOIN, 1, {"call": request, "known": []}, (np.ones(2, np.float32),))
+        assert len(leader) > 0
+    finally:
+        deadlines.close()

@@ -15,6 +15,7 @@ from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
+from tensorfleet_service.master.rewrites import ALL, NONE, Rewrites
 from tests.service.graphs import graph, graph_def
 from tests.service.master.test_prune import LOOP, check_order
 
@@ -37,15 +38,19 @@ def evaluate(node: Node, values: list[Any]) -> Any:
 
 
 def optimized(
-    text: str, feeds: list[str], fetches: list[str], targets: list[str] | None = None, level: int = 0
+    text: str,
+    feeds: list[str],
+    fetches: list[str],
+    targets: list[str] | None = None,
+    rewrites: Rewrites = ALL,
 ) -> list[Node]:
     nodes = prune(graph(text), feeds, fetches, targets or [])
     place(nodes, DEVICES, DEVICES[0])
     before = describe(nodes)
-    result = optimize(nodes, evaluate, level)
+    result = optimize(nodes, evaluate, rewrites)
     assert describe(nodes) == before
     check_order(result)
-    assert describe(optimize(nodes, evaluate, level)) == describe(result)
+    assert describe(optimize(nodes, evaluate, rewrites)) == describe(result)
     return result
 
 
@@ -170,7 +175,7 @@ def test_below_level_zero_nothing_changes() -> None:
     session = graph(text)
     nodes = prune(session, feeds, fetches, targets)
     place(nodes, DEVICES, DEVICES[0])
-    assert optimize(nodes, evaluate, -1) == nodes
+    assert optimize(nodes, evaluate, NONE) == nodes
 
 
 def test_values_types_and_devices_of_folded_constants() -> None:
@@ -195,7 +200,7 @@ def test_large_results_are_not_folded() -> None:
 
     nodes = prune(graph(text.format("100000,100000")), [], ["f"], [])
     place(nodes, DEVICES, DEVICES[0])
-    assert [node.op for node in optimize(nodes, record, 0)] == ["Const", "Const", "Fill", "_Retval"]
+    assert [node.op for node in optimize(nodes, record, ALL)] == ["Const", "Const", "Fill", "_Retval"]
     assert asked == []
 
 
@@ -209,7 +214,7 @@ def test_a_wrong_type_is_not_folded() -> None:
     nodes = prune(graph(text), [], ["b"], [])
     place(nodes, DEVICES, DEVICES[0])
     for result in (np.float64(-1.0), "no array", None):
-        assert [n.op for n in optimize(nodes, lambda node, values, r=result: r, 0)] == [
+        assert [n.op for n in optimize(nodes, lambda node, values, r=result: r, ALL)] == [
             "Const",
             "Neg",
             "_Retval",
@@ -235,7 +240,7 @@ def steps_of(fetches: list[tf.Tensor]) -> list[str]:
     definition.extend(fetches[0].graph.as_graph_def())
     nodes = prune(definition, [], [fetch.name for fetch in fetches], [])
     place(nodes, DEVICES, DEVICES[0])
-    result = optimize(nodes, evaluate_node, 0)
+    result = optimize(nodes, evaluate_node, ALL)
     check_order(result)
     return sorted(node.op for node in result if node.op not in ("Const", "Placeholder", "_Retval"))
 
@@ -269,12 +274,13 @@ def test_cross_entropy_of_matrices_is_not_reshaped(x: tf.Tensor) -> None:
 
 def test_where_branches_are_the_axes_are_found_in_the_run(x: tf.Tensor) -> None:
     b = tf.constant([[1.0, 2.0, 3.0]])
-    chosen = tf.cond(tf.constant(True), lambda: x + b, lambda: x)
+    predicate = tf.placeholder(tf.bool, [])
+    chosen = tf.cond(predicate, lambda: x + b, lambda: x)
     found = tf.gradients(chosen, [x, b], grad_ys=[x])
     assert {"BroadcastGradientArgs", "Reshape", "Switch"} <= set(steps_of(found))
     with tf.Session(graph=x.graph) as session:
         rows = np.array([[1.0, 2.0, 3.0]], np.float32)
-        for value in session.run(found, {x: rows}):
+        for value in session.run(found, {x: rows, predicate: True}):
             np.testing.assert_array_equal(value, rows)
 
 
@@ -288,4 +294,4 @@ def test_a_wrong_hint_of_an_unknown_kind_is_passed_over() -> None:
     session_graph.extend(definition)
     nodes = prune(session_graph, [], ["g:0", "g:1"], [])
     place(nodes, DEVICES, DEVICES[0])
-    assert "BroadcastGradientArgs" in [node.op for node in optimize(nodes, None, 0)]
+    assert "BroadcastGradientArgs" in [node.op for node in optimize(nodes, None, ALL)]

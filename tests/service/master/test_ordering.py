@@ -7,15 +7,15 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet_service.master import ordering
-from tensorfleet_service.master.optimize import _is_pure
 from tensorfleet_service.master.ordering import needless_controls
 from tensorfleet_service.master.prune import prune
+from tensorfleet_service.master.purity import is_pure
 from tests.service.graphs import graph
 
 
 def needless(text: str, fetches: list[str]) -> list[str]:
     nodes = prune(graph(text), [], fetches, [])
-    return sorted(f"{a.name} {b.name}" for a, b in needless_controls(nodes, _is_pure))
+    return sorted(f"{a.name} {b.name}" for a, b in needless_controls(nodes, is_pure))
 
 
 @pytest.mark.parametrize(

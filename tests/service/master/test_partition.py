@@ -17,6 +17,7 @@ from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.partition import Partition, partition, task_of
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
+from tensorfleet_service.master.rewrites import ALL
 from tests.service.graphs import chain, const, graph
 
 TASKS = [f"/job:worker/replica:0/task:{i}" for i in range(4)]
@@ -325,7 +326,7 @@ def test_partitions_compute_what_the_graph_computes(
     expected = whole.run([nodes], choose)
     assert sorted(expected) == list(range(len(fetches)))
     place(nodes, DEVICES, DEVICES[0])
-    for candidate in (nodes, optimize(nodes, evaluate, 0), optimize(nodes, None, 0)):
+    for candidate in (nodes, optimize(nodes, evaluate, ALL), optimize(nodes, None, ALL)):
         run = Run(fed)
         parts = partition(candidate, INCARNATIONS)
         assert all(node.assigned == part.device for part in parts for node in part.nodes)

@@ -1,16 +1,19 @@
-"""`tf.contrib.learn`: experiments with estimators."""
+"""`tf.contrib.learn`: experiments with estimators, small data sets, texts as numbers."""
 
 import typing as _typing
 
-from tensorfleet.contrib.experiments import Experiment as Experiment
-from tensorfleet.contrib.learn import learn_runner as learn_runner
-from tensorfleet.estimator.mode_keys import ModeKeys as ModeKeys
+from tensorfleet.contrib.experiments import Experiment as Experiment, ModeKeys as ModeKeys
+from tensorfleet.contrib.learn import (
+    datasets as datasets,
+    learn_runner as learn_runner,
+    preprocessing as preprocessing,
+)
 from tensorfleet.estimator.run_config import RunConfig as RunConfig
 from tensorfleet.estimator.task_environment import TaskType as TaskType
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__, modules=("learn_runner",))
+    __getattr__, __dir__ = _namespace(__name__, modules=("datasets", "learn_runner", "preprocessing"))
 
-__all__ = ["Experiment", "ModeKeys", "RunConfig", "TaskType", "learn_runner"]
+__all__ = ["Experiment", "ModeKeys", "RunConfig", "TaskType", "datasets", "learn_runner", "preprocessing"]

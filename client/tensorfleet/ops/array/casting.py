@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -60,6 +61,7 @@ def _cast_dims(op: RuleNode) -> Dims:
 def cast(x: Tensor, dtype: Any, name: str | None = None) -> Tensor: ...
 @overload
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any: ...
+@takes_composites
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """`x` in another dtype (`tf.cast`).
 
@@ -83,6 +85,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return apply_one("Cast", x, DstT=target, name=scope)
 
 
+@takes_composites
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`value` in another dtype, clipped to the range of that dtype (`tf.saturate_cast`)."""
     target = dtypes.as_dtype(dtype).base

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, shapes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -190,6 +191,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     return apply_one("Fill", dims, value, name=name)
 
 
+@takes_composites
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Zeros of the shape of `tensor`, and of its dtype unless `dtype` says otherwise (`tf.zeros_like`).
 
@@ -209,6 +211,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
         return apply_one("ZerosLike", tensor, name=scope)
 
 
+@takes_composites
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Ones of the shape of `tensor`, and of its dtype unless `dtype` says otherwise (`tf.ones_like`).
 

@@ -6,6 +6,7 @@ from typing import Any, overload
 
 from tensorfleet.core import dims as dims_module, shapes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
@@ -53,13 +54,14 @@ op("StopGradient(input: T) -> (output: T)", "T: type", shape=unchanged)
 op("PreventGradient(input: T) -> (output: T)", "T: type", 'message: string = ""', shape=unchanged)
 op("Snapshot(input: T) -> (output: T)", "T: type", shape=unchanged)
 op("GuaranteeConst(input: T) -> (output: T)", "T: type", shape=unchanged, stateful=True)
-op(
-    "CheckNumerics(tensor: T) -> (output: T)",
-    "T: {bfloat16, float16, float32, float64}",
-    "message: string",
-    shape=unchanged,
-    stateful=True,
-)
+for _suffix in ("", "V2"):
+    op(
+        f"CheckNumerics{_suffix}(tensor: T) -> (output: T)",
+        "T: {bfloat16, float16, float32, float64}",
+        "message: string",
+        shape=unchanged,
+        stateful=True,
+    )
 op("EnsureShape(input: T) -> (output: T)", "shape: shape", "T: type", shape=_ensure_shape)
 
 
@@ -102,6 +104,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 def identity(input: Tensor, name: str | None = None) -> Tensor: ...
 @overload
 def identity(input: Any, name: str | None = None) -> Any: ...
+@takes_composites
 def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the value of `input` (`tf.identity`).
 
@@ -127,6 +130,7 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     return apply_list("IdentityN", input, name=name)
 
 
+@takes_composites
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The value of `input`, a constant to `tf.gradients` (`tf.stop_gradient`).
 
@@ -147,6 +151,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return apply_one("EnsureShape", x, shape=shapes.as_dims(shape), name=name)
 
 
+@takes_composites
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """`tensor`; a run fails with `message` if it has an infinity or NaN (`tf.check_numerics`)."""
     return apply_one("CheckNumerics", tensor, message=message, name=name)

@@ -30,7 +30,7 @@ def _prevented(op: Operation, grad: Tensor) -> None:
     raise LookupError(f"Gradient explicitly disabled. Reason: {op.attrs['message'].decode()}")
 
 
-@gradient("CheckNumerics")
+@gradient("CheckNumerics", "CheckNumericsV2")
 def _check_numerics(op: Operation, grad: Tensor) -> Tensor:
     message = "Not a number (NaN) or infinity (Inf) values detected in gradient. "
-    return apply_one("CheckNumerics", grad, message=message.encode() + op.attrs["message"])
+    return apply_one(op.type, grad, message=message.encode() + op.attrs["message"])

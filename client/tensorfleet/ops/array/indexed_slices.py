@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tensorfleet.core.composite_specs import IndexedSlicesSpec
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.core.structures import register_composite
+from tensorfleet.core.type_specs import serve_value_type
 from tensorfleet.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
@@ -191,3 +193,6 @@ def concatenated(slices: Sequence[IndexedSlices]) -> IndexedSlices:
         apply_one("ConcatV2", indices, 0, name="concat"),
         next((s.dense_shape for s in slices if s.dense_shape is not None), None),
     )
+
+
+serve_value_type(IndexedSlicesSpec, IndexedSlices)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -152,6 +153,14 @@ op(
     shape=_tensor_scatter_shape,
 )
 op(
+    "ScatterNdNonAliasingAdd(input: T, indices: Tindices, updates: T) -> (output: T)",
+    "T: {float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+    "bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, bool}",
+    "Tindices: {int32, int64}",
+    'bad_indices_policy: string = ""',
+    shape=_tensor_scatter_shape,
+)
+op(
     "TensorScatterSub(tensor: T, indices: Tindices, updates: T) -> (output: T)",
     "T: type",
     "Tindices: {int32, int64}",
@@ -192,6 +201,7 @@ def _gather_value(op: RuleNode) -> Array | None:
     return params.take(indices, int(axis))
 
 
+@takes_composites
 def gather(
     params: Any,
     indices: Any,
@@ -223,6 +233,7 @@ def gather(
     return apply_one("GatherV2", params, indices, axis, batch_dims=batch_dims, name=name)
 
 
+@takes_composites
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """`gather` whose batch dimensions are all but the last of `indices` (`tf.batch_gather`)."""
     with get_default_graph().name_scope(name or "BatchGather"):
@@ -232,6 +243,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
         return gather(params, indices, batch_dims=len(indices.dims) - 1)
 
 
+@takes_composites
 def gather_nd(
     params: Any, indices: Any, name: str | None = None, batch_dims: int = 0, bad_indices_policy: str = ""
 ) -> Tensor:
@@ -335,6 +347,7 @@ tensor_scatter_add = tensor_scatter_nd_add
 tensor_scatter_sub = tensor_scatter_nd_sub
 
 
+@takes_composites
 def one_hot(
     indices: Any,
     depth: Any,

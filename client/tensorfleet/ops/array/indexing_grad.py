@@ -115,7 +115,7 @@ def _tensor_scatter_update(op: Operation, grad: Tensor) -> list[Tensor | None]:
     return [kept, None, apply_one("GatherNd", grad, indices)]
 
 
-@gradient("TensorScatterAdd")
+@gradient("TensorScatterAdd", "ScatterNdNonAliasingAdd")
 def _tensor_scatter_add(op: Operation, grad: Tensor) -> list[Tensor | None]:
     return [grad, None, apply_one("GatherNd", grad, op.inputs[1])]
 

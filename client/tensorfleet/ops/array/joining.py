@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dimension import Dimension
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.dtypes import int32
 from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import convert_to_tensor
@@ -27,11 +28,12 @@ from tensorfleet.ops.shape_rules import add_dims, with_rank, with_rank_at_least
 
 def _concat_shape(op: RuleNode) -> list[Dims]:
     if op.type == "Concat":
-        return _joined(op.inputs[0], op.inputs[1:])
-    return _joined(op.inputs[-1], op.inputs[:-1])
+        return joined(op.inputs[0], op.inputs[1:])
+    return joined(op.inputs[-1], op.inputs[:-1])
 
 
-def _joined(axis_tensor: RuleTensor, values: Sequence[RuleTensor]) -> list[Dims]:
+def joined(axis_tensor: RuleTensor, values: Sequence[RuleTensor]) -> list[Dims]:
+    """The shape of tensors joined along an axis. Raises ValueError where they do not fit."""
     with_rank(axis_tensor.dims, 0)
     rank: int | None = None
     for tensor in values:
@@ -243,6 +245,7 @@ def _pack_dims(op: RuleNode) -> Dims:
     return tuple(None if v is None or v < 0 else int(v) for v in values)
 
 
+@takes_composites
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """Tensors joined along a dimension that they have (`tf.concat`).
 
@@ -270,6 +273,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     return apply_one("ConcatV2", values, axis, name=name)
 
 
+@takes_composites
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Tensors of one shape, joined along a new dimension (`tf.stack`).
 

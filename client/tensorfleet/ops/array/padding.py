@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import Array, static_dims, static_rule, static_value
@@ -97,6 +98,7 @@ def _tile_value(op: RuleNode) -> Array | None:
     return None if value is None or multiples is None else np.tile(value, multiples.tolist())
 
 
+@takes_composites
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """`input` repeated multiples[i] times along each dimension i (`tf.tile`).
 

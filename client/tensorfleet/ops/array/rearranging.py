@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -235,6 +236,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     return apply_one("InvertPermutation", x, name=name)
 
 
+@takes_composites
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """`tensor` backwards along the dimensions in `axis` (`tf.reverse`).
 

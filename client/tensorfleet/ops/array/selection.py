@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dims as dims_module, dtypes, shapes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant, constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -106,6 +107,7 @@ op(
 )
 
 
+@takes_composites
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """The coordinates of the true elements, or the elements of `x` where true and else of `y` (`tf.where`).
 
@@ -132,6 +134,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return apply_one("Select", condition, x, y, name=name)
 
 
+@takes_composites
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Like `where`, but the three arguments are broadcast against each other (`tf.where_v2`)."""
     if x is None or y is None:

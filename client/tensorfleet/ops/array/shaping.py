@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dims as dims_module, dtypes, shapes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import constant, constant_node, convert_to_tensor
@@ -24,7 +25,8 @@ def _shape_shape(op: RuleNode) -> list[Dims]:
     return [(None if t.dims is None else len(t.dims),) for t in op.inputs]
 
 
-def _reshape_shape(op: RuleNode) -> list[Dims]:
+def reshaped(op: RuleNode) -> list[Dims]:
+    """Shape rule: the shape in the second input, with an unknown size where the first one says it."""
     given, wanted = op.inputs[0].dims, spelled_dims(op.inputs[1])
     if given is None or wanted is None:
         return [wanted]
@@ -130,7 +132,7 @@ op(
     "Reshape(tensor: T, shape: Tshape) -> (output: T)",
     "T: type",
     "Tshape: {int32, int64} = int32",
-    shape=_reshape_shape,
+    shape=reshaped,
 )
 op(
     "ExpandDims(input: T, dim: Tdim) -> (output: T)",
@@ -225,6 +227,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
     return apply_list("ShapeN", input, out_type=out_type, name=name)
 
 
+@takes_composites
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The number of elements of `input` (`tf.size`): a constant if it is known already.
 
@@ -243,6 +246,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
         return apply_one("Size", input, out_type=out_type, name=scope)
 
 
+@takes_composites
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions of `input`, an int32 scalar (`tf.rank`): a constant if it is known already."""
     with get_default_graph().name_scope(name or "Rank") as scope:
@@ -269,6 +273,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return apply_one("Reshape", tensor, shape, name=name)
 
 
+@takes_composites
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """`input` with one more dimension, of size 1, at `axis` (`tf.expand_dims`).
 
@@ -285,6 +290,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return apply_one("ExpandDims", input, axis, name=name)
 
 
+@takes_composites
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """`input` without its dimensions of size 1 (`tf.squeeze`).
 

@@ -10,6 +10,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import register_composite
+from tensorfleet.core.type_specs import SparseTensorSpec, serve_value_type
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.op_def import op
@@ -295,10 +296,39 @@ def _deserialized(op: RuleNode) -> list[Dims]:
     return [(None, None), (None,), (None,)]
 
 
+def _kept(op: RuleNode) -> list[Dims]:
+    for tensor, rank in zip(op.inputs, (2, 1, 1), strict=True):
+        with_rank(tensor.dims, rank)
+    return [(None,) if op.type.startswith("AddMany") else ()]
+
+
+def _taken(op: RuleNode) -> list[Dims]:
+    with_rank(op.inputs[0].dims, 1)
+    return [(None, None), (None,), (None,)]
+
+
 _SPARSE = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
 _SERIALIZED = ("T: type", "out_type: {string, variant} = string")
 op(f"SerializeSparse({_SPARSE}) -> (serialized_sparse: out_type)", *_SERIALIZED, shape=_serialized)
 op(f"SerializeManySparse({_SPARSE}) -> (serialized_sparse: out_type)", *_SERIALIZED, shape=_many_serialized)
+for _prefix, _handle in (("AddSparse", "sparse_handle"), ("AddManySparse", "sparse_handles")):
+    op(
+        f"{_prefix}ToTensorsMap({_SPARSE}) -> ({_handle}: int64)",
+        "T: type",
+        'container: string = ""',
+        'shared_name: string = ""',
+        shape=_kept,
+        stateful=True,
+    )
+op(
+    "TakeManySparseFromTensorsMap(sparse_handles: int64) -> "
+    "(sparse_indices: int64, sparse_values: dtype, sparse_shape: int64)",
+    "dtype: type",
+    'container: string = ""',
+    'shared_name: string = ""',
+    shape=_taken,
+    stateful=True,
+)
 op(
     "DeserializeSparse(serialized_sparse: Tserialized) -> "
     "(sparse_indices: int64, sparse_values: dtype, sparse_shape: int64)",
@@ -354,3 +384,6 @@ def _deserialize(
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)
+
+
+serve_value_type(SparseTensorSpec, SparseTensor)

@@ -9,6 +9,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import size_of
 
+no_rule("AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeManySparseFromTensorsMap")
 no_rule("SerializeSparse", "SerializeManySparse", "DeserializeSparse", "DeserializeManySparse")
 
 

@@ -158,8 +158,7 @@ class ControlFlowContext:
             if context is None or context.GetWhileContext() is not loop:
                 external.append(control)
         for control in external:
-            op.control_inputs.remove(control)
-            control._control_outputs.remove(op)
+            op._remove_control_input(control)
         return external
 
     def _add_outputs(self, op: Operation) -> None:

@@ -28,6 +28,7 @@ from tensorfleet.ops.control_flow.while_context import WhileContext
 
 set_control_flow(LoopFlow)
 not_differentiable("LoopCond", "StackV2", "StackPushV2", "StackPopV2", "StackCloseV2")
+not_differentiable("Stack", "StackPush", "StackPop", "StackClose")
 
 
 def _current() -> Any:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from tensorfleet.graph.gradient_registry import no_rule, not_differentiable
 
-not_differentiable(
-    "HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2", "MutableDenseHashTableV2"
-)
-not_differentiable("InitializeTableV2", "InitializeTableFromTextFileV2")
-not_differentiable("LookupTableFindV2", "LookupTableInsertV2", "LookupTableSizeV2")
-no_rule("LookupTableExportV2", "LookupTableImportV2", "LookupTableRemoveV2")
+for _suffix in ("V2", ""):
+    for _name in ("HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable"):
+        not_differentiable(f"{_name}{_suffix}")
+    not_differentiable(f"InitializeTable{_suffix}", f"InitializeTableFromTextFile{_suffix}")
+    not_differentiable(
+        f"LookupTableFind{_suffix}", f"LookupTableInsert{_suffix}", f"LookupTableSize{_suffix}"
+    )
+    no_rule(f"LookupTableExport{_suffix}", f"LookupTableImport{_suffix}")
+no_rule("LookupTableRemoveV2")

@@ -19,6 +19,10 @@ def _pushed(op: RuleNode) -> list[Dims]:
     return [op.inputs[1].dims]
 
 
+def _pair(op: RuleNode) -> list[Dims]:
+    return [(2,)]
+
+
 def _popped(op: RuleNode) -> list[Dims]:
     return [None]
 
@@ -39,6 +43,23 @@ op(
 )
 op("StackPopV2(handle: resource) -> (elem: elem_type)", "elem_type: type", shape=_popped, stateful=True)
 op("StackCloseV2(handle: resource) -> ()", shape=nothing, stateful=True)
+
+# The older forms, whose stacks have no limit. Ops that take a reference are not declared stateful.
+op(
+    "Stack() -> (handle: Ref(string))",
+    "elem_type: type",
+    'stack_name: string = ""',
+    shape=_pair,
+    stateful=True,
+)
+op(
+    "StackPush(handle: Ref(string), elem: T) -> (output: T)",
+    "T: type",
+    "swap_memory: bool = false",
+    shape=_pushed,
+)
+op("StackPop(handle: Ref(string)) -> (elem: elem_type)", "elem_type: type", shape=_popped)
+op("StackClose(handle: Ref(string)) -> ()", shape=nothing)
 
 
 def stack(elem_type: Any, max_size: Any = -1, name: str | None = None) -> Tensor:

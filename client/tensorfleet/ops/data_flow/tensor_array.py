@@ -6,9 +6,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tensorfleet.core import dtypes
+from tensorfleet.core.composite_specs import TensorArraySpec
 from tensorfleet.core.dims import Dims, concatenate, merge
 from tensorfleet.core.dtypes import DType, as_dtype
 from tensorfleet.core.shapes import TensorShape, as_dims
+from tensorfleet.core.type_specs import serve_value_type
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_none, apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -362,3 +364,6 @@ def as_flow(value: Any) -> Any:
 def with_flow(value: Any, flow: Tensor) -> Any:
     """The array `value` with another flow; `flow` itself if `value` is not an array."""
     return value._with_flow(flow) if isinstance(value, TensorArray) else flow
+
+
+serve_value_type(TensorArraySpec, TensorArray)

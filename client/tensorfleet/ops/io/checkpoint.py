@@ -1,4 +1,4 @@
-"""Ops that write and read checkpoints: SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename.
+"""Ops that write and read checkpoints: SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename, and older.
 
 `tf.train.Saver` adds them to graphs; the files are those of the task that runs them.
 """
@@ -18,7 +18,7 @@ from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.shape_rules import nothing, scalar
+from tensorfleet.ops.shape_rules import merge_dim, nothing, scalar, with_rank
 
 
 def _restored_shapes(op: RuleNode) -> list[Dims]:
@@ -26,6 +26,22 @@ def _restored_shapes(op: RuleNode) -> list[Dims]:
     if specs is None or specs.size != len(op.attrs["dtypes"]):
         return [None] * len(op.attrs["dtypes"])
     return [_sliced_shape(spec) for spec in specs.reshape(-1).tolist()]
+
+
+def _saved(op: RuleNode) -> list[Dims]:
+    """No outputs; there is a name, and a slice, for each tensor."""
+    with_rank(op.inputs[0].dims, 0)
+    lists = 2 if op.type == "SaveSlices" else 1
+    for tensor in op.inputs[1 : 1 + lists]:
+        merge_dim(with_rank(tensor.dims, 1)[0], len(op.inputs) - 1 - lists)
+    return []
+
+
+def _restored(op: RuleNode) -> list[Dims]:
+    for tensor in op.inputs:
+        with_rank(tensor.dims, 0)
+    spec = static_value(op.inputs[2]) if len(op.inputs) > 2 else None
+    return [None if spec is None else _sliced_shape(bytes(spec.item()))]
 
 
 def _sliced_shape(spec: bytes) -> Dims:
@@ -51,6 +67,32 @@ op(
     stateful=True,
 )
 op(
+    "Save(filename: string, tensor_names: string, data: list(T)) -> ()",
+    "T: list(type) >= 1",
+    shape=_saved,
+    stateful=True,
+)
+op(
+    "SaveSlices(filename: string, tensor_names: string, shapes_and_slices: string, data: list(T)) -> ()",
+    "T: list(type) >= 1",
+    shape=_saved,
+    stateful=True,
+)
+op(
+    "Restore(file_pattern: string, tensor_name: string) -> (tensor: dt)",
+    "dt: type",
+    "preferred_shard: int = -1",
+    shape=_restored,
+    stateful=True,
+)
+op(
+    "RestoreSlice(file_pattern: string, tensor_name: string, shape_and_slice: string) -> (tensor: dt)",
+    "dt: type",
+    "preferred_shard: int = -1",
+    shape=_restored,
+    stateful=True,
+)
+op(
     "MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string) -> ()",
     "delete_old_dirs: bool = true",
     "allow_missing_files: bool = false",
@@ -61,6 +103,7 @@ op(
     "ShardedFilename(basename: string, shard: int32, num_shards: int32) -> (filename: string)",
     shape=scalar,
 )
+op("ShardedFilespec(basename: string, num_shards: int32) -> (filename: string)", shape=scalar)
 
 
 def save_v2(

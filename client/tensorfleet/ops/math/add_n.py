@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorfleet.core import dtypes, shapes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
@@ -50,6 +51,7 @@ def _tensors(inputs: Any, message: str) -> list[Tensor]:
     return [convert_to_tensor(t, dtype=None if isinstance(t, Tensor) else first) for t in inputs]
 
 
+@takes_composites
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype (`tf.add_n`). The sum of one tensor is the tensor.
 

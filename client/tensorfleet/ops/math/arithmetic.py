@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core import dtypes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -44,6 +45,7 @@ op("Atan2(y: T, x: T) -> (z: T)", f"T: {{{FLOATS}}}", shape=broadcast_inputs)
 op("NextAfter(x1: T, x2: T) -> (output: T)", "T: {float64, float32} = float32", shape=broadcast_inputs)
 
 
+@takes_composites
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x + y (`tf.add`); strings are joined.
 
@@ -58,6 +60,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
         return apply_one("Add" if x.dtype.base is dtypes.string else "AddV2", x, y, name=scope)
 
 
+@takes_composites
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x - y (`tf.subtract`).
 
@@ -68,6 +71,7 @@ def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("Sub", x, y, name=name)
 
 
+@takes_composites
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x · y, element by element (`tf.multiply`).
 
@@ -108,6 +112,7 @@ def _operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
+@takes_composites
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y (`tf.truediv`): integers of up to 16 bits divide as float32, larger ones as float64."""
     with get_default_graph().name_scope(name or "truediv") as scope:
@@ -122,6 +127,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return apply_one("RealDiv", x, y, name=scope)
 
 
+@takes_composites
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python's `/` (`tf.divide`).
 
@@ -134,6 +140,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     return truediv(x, y, name)
 
 
+@takes_composites
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 2's `/` (`tf.div`): for integers the floor of the quotient."""
     with get_default_graph().name_scope(name or "div") as scope:
@@ -142,11 +149,13 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         return apply_one("RealDiv" if exact else "FloorDiv", x, y, name=scope)
 
 
+@takes_composites
 def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y for floating and complex numbers (`tf.realdiv`)."""
     return apply_one("RealDiv", x, y, name=name)
 
 
+@takes_composites
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, and 0 where y is 0 (`tf.div_no_nan`)."""
     with get_default_graph().name_scope(name or "div_no_nan") as scope:
@@ -158,12 +167,14 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 divide_no_nan = div_no_nan
 
 
+@takes_composites
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x · y, and 0 where y is 0, whatever x is (`tf.math.multiply_no_nan`)."""
     with get_default_graph().name_scope(name or "multiply_no_nan") as scope:
         return apply_one("MulNoNan", x, y, name=scope)
 
 
+@takes_composites
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The floor of x / y, in x's dtype (`tf.floordiv`).
 
@@ -174,11 +185,13 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("FloorDiv", x, y, name=name or "floordiv")
 
 
+@takes_composites
 def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The floor of x / y, in x's dtype (`tf.floor_div`)."""
     return apply_one("FloorDiv", x, y, name=name)
 
 
+@takes_composites
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The remainder of floor division; it has the sign of y (`tf.floormod`, `tf.mod`).
 
@@ -192,16 +205,19 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
 mod = floormod
 
 
+@takes_composites
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y rounded towards zero (`tf.truncatediv`)."""
     return apply_one("TruncateDiv", x, y, name=name)
 
 
+@takes_composites
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The remainder of division rounded towards zero; it has the sign of x (`tf.truncatemod`)."""
     return apply_one("TruncateMod", x, y, name=name)
 
 
+@takes_composites
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x to the power y (`tf.pow`); for integers y must not be negative.
 
@@ -212,11 +228,13 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("Pow", x, y, name=name)
 
 
+@takes_composites
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """(x - y)(x - y)*, where * is the complex conjugate (`tf.squared_difference`)."""
     return apply_one("SquaredDifference", x, y, name=name)
 
 
+@takes_composites
 def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The greater of x and y, NaN where either is (`tf.maximum`).
 
@@ -227,6 +245,7 @@ def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("Maximum", x, y, name=name)
 
 
+@takes_composites
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The lesser of x and y, NaN where either is (`tf.minimum`).
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.graph import get_default_graph
@@ -30,6 +31,7 @@ def _as_given(t: Any, values: Tensor) -> Any:
     return t.with_values(values) if isinstance(t, IndexedSlices) else values
 
 
+@takes_composites
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """`t` with its elements limited to [clip_value_min, clip_value_max] (`tf.clip_by_value`).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims, merge
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
@@ -53,6 +54,7 @@ op("Invert(x: T) -> (y: T)", f"T: {{{INTEGERS}}}", shape=unchanged)
 op("PopulationCount(x: T) -> (y: uint8)", f"T: {{{INTEGERS}}}", shape=unchanged)
 
 
+@takes_composites
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether x = y, element by element (`tf.equal`).
 
@@ -63,11 +65,13 @@ def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("Equal", x, y, name=name)
 
 
+@takes_composites
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether x ≠ y, element by element (`tf.not_equal`)."""
     return apply_one("NotEqual", x, y, name=name)
 
 
+@takes_composites
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether x < y, element by element (`tf.less`).
 
@@ -78,11 +82,13 @@ def less(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("Less", x, y, name=name)
 
 
+@takes_composites
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether x ≤ y, element by element (`tf.less_equal`)."""
     return apply_one("LessEqual", x, y, name=name)
 
 
+@takes_composites
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether x > y, element by element (`tf.greater`).
 
@@ -93,11 +99,13 @@ def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("Greater", x, y, name=name)
 
 
+@takes_composites
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether x ≥ y, element by element (`tf.greater_equal`)."""
     return apply_one("GreaterEqual", x, y, name=name)
 
 
+@takes_composites
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x and y, of bools (`tf.logical_and`).
 
@@ -108,11 +116,13 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("LogicalAnd", x, y, name=name)
 
 
+@takes_composites
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x or y, of bools (`tf.logical_or`)."""
     return apply_one("LogicalOr", x, y, name=name)
 
 
+@takes_composites
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """not x, of bools (`tf.logical_not`).
 
@@ -123,21 +133,25 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
     return apply_one("LogicalNot", x, name=name)
 
 
+@takes_composites
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
     """Whether exactly one of x and y is true (`tf.logical_xor`)."""
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
 
 
+@takes_composites
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x & y, of integers (`tf.bitwise.bitwise_and`)."""
     return apply_one("BitwiseAnd", x, y, name=name)
 
 
+@takes_composites
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x | y, of integers (`tf.bitwise.bitwise_or`)."""
     return apply_one("BitwiseOr", x, y, name=name)
 
 
+@takes_composites
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x ^ y, of integers (`tf.bitwise.bitwise_xor`)."""
     return apply_one("BitwiseXor", x, y, name=name)

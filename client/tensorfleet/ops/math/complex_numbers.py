@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core import dtypes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -28,6 +29,7 @@ for _name in ("Real(input", "Imag(input", "Angle(input", "ComplexAbs(x"):
 op("Conj(input: T) -> (output: T)", "T: {complex64, complex128, variant} = complex64", shape=unchanged)
 
 
+@takes_composites
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """real + i·imag (`tf.complex`): complex64 of float32 parts, complex128 of float64 parts.
 
@@ -54,6 +56,7 @@ def _part(op_type: str, x: Tensor, scope: str) -> Tensor:
     return apply_one(op_type, x, name=scope, Tout=x.dtype.base.real_dtype)
 
 
+@takes_composites
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part (`tf.real`); a real tensor is returned as it is."""
     with get_default_graph().name_scope(name or "Real") as scope:
@@ -61,6 +64,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
         return _part("Real", x, scope) if x.dtype.base.is_complex else x
 
 
+@takes_composites
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part (`tf.imag`), zeros for a real tensor."""
     with get_default_graph().name_scope(name or "Imag") as scope:
@@ -68,6 +72,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
         return _part("Imag", x, scope) if x.dtype.base.is_complex else apply_one("ZerosLike", x)
 
 
+@takes_composites
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The argument in (-π, π], in radians (`tf.angle`); for a real tensor 0, and π where it is negative."""
     with get_default_graph().name_scope(name or "Angle") as scope:
@@ -78,6 +83,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         return apply_one("Atan2", zeros, apply_one("Sign", x), name=scope)
 
 
+@takes_composites
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate (`tf.conj`); a real tensor is returned as it is.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -102,6 +103,7 @@ def _reduce(
     return result
 
 
+@takes_composites
 def reduce_sum(
     input_tensor: Any,
     axis: Any = None,
@@ -125,6 +127,7 @@ def reduce_sum(
     return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@takes_composites
 def reduce_mean(
     input_tensor: Any,
     axis: Any = None,
@@ -148,6 +151,7 @@ def reduce_mean(
     return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@takes_composites
 def reduce_prod(
     input_tensor: Any,
     axis: Any = None,
@@ -170,6 +174,7 @@ def reduce_prod(
     return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@takes_composites
 def reduce_max(
     input_tensor: Any,
     axis: Any = None,
@@ -192,6 +197,7 @@ def reduce_max(
     return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@takes_composites
 def reduce_min(
     input_tensor: Any,
     axis: Any = None,
@@ -214,6 +220,7 @@ def reduce_min(
     return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@takes_composites
 def reduce_all(
     input_tensor: Any,
     axis: Any = None,
@@ -236,6 +243,7 @@ def reduce_all(
     return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@takes_composites
 def reduce_any(
     input_tensor: Any,
     axis: Any = None,
@@ -265,6 +273,7 @@ def reduce_euclidean_norm(
     return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name)
 
 
+@takes_composites
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -283,6 +292,7 @@ def reduce_variance(
         return reduce_mean(apply_one("Square", difference), axis, keepdims=keepdims)
 
 
+@takes_composites
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims, normalize_axis
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -41,6 +42,7 @@ op(
 )
 
 
+@takes_composites
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:

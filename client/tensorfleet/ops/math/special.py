@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -19,21 +20,25 @@ op("Zeta(x: T, q: T) -> (z: T)", "T: {float32, float64}", shape=broadcast_inputs
 op("RandomGammaGrad(alpha: T, sample: T) -> (output: T)", "T: {float32, float64}", shape=broadcast_inputs)
 
 
+@takes_composites
 def erf(x: Any, name: str | None = None) -> Tensor:
     """The error function (`tf.erf`)."""
     return apply_one("Erf", x, name=name)
 
 
+@takes_composites
 def erfc(x: Any, name: str | None = None) -> Tensor:
     """1 - erf(x), exact for large x (`tf.erfc`)."""
     return apply_one("Erfc", x, name=name)
 
 
+@takes_composites
 def lgamma(x: Any, name: str | None = None) -> Tensor:
     """log(|Γ(x)|) (`tf.lgamma`)."""
     return apply_one("Lgamma", x, name=name)
 
 
+@takes_composites
 def digamma(x: Any, name: str | None = None) -> Tensor:
     """The derivative of lgamma (`tf.digamma`)."""
     return apply_one("Digamma", x, name=name)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import shapes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -91,6 +92,7 @@ op(
 op("BiasAddV1(value: T, bias: T) -> (output: T)", "T: {number}", shape=_bias_shape)
 
 
+@takes_composites
 def relu(features: Any, name: str | None = None) -> Tensor:
     """max(x, 0) (`tf.nn.relu`).
 
@@ -101,22 +103,26 @@ def relu(features: Any, name: str | None = None) -> Tensor:
     return apply_one("Relu", features, name=name)
 
 
+@takes_composites
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6) (`tf.nn.relu6`)."""
     with get_default_graph().name_scope(name or "Relu6") as scope:
         return apply_one("Relu6", convert_to_tensor(features, name="features"), name=scope)
 
 
+@takes_composites
 def elu(features: Any, name: str | None = None) -> Tensor:
     """x where x > 0, else eˣ - 1 (`tf.nn.elu`)."""
     return apply_one("Elu", features, name=name)
 
 
+@takes_composites
 def selu(features: Any, name: str | None = None) -> Tensor:
     """The self-normalizing exponential unit (`tf.nn.selu`): λx where x > 0, else λα(eˣ - 1)."""
     return apply_one("Selu", features, name=name)
 
 
+@takes_composites
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """max(x, alpha · x) (`tf.nn.leaky_relu`); integers become float32."""
     with get_default_graph().name_scope(name or "LeakyRelu") as scope:
@@ -128,11 +134,13 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         return apply_one("LeakyRelu", x, name=scope, alpha=alpha)
 
 
+@takes_composites
 def softplus(features: Any, name: str | None = None) -> Tensor:
     """log(1 + eˣ) (`tf.nn.softplus`)."""
     return apply_one("Softplus", features, name=name)
 
 
+@takes_composites
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """x / (|x| + 1) (`tf.nn.softsign`)."""
     return apply_one("Softsign", features, name=name)

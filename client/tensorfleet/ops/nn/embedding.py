@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core import dtypes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import colocate_with, name_scope
@@ -16,6 +17,7 @@ from tensorfleet.ops.state.partitioned_variables import PartitionedVariable
 from tensorfleet.ops.state.resource_variables import ResourceVariable
 
 
+@takes_composites
 def embedding_lookup(
     params: Any,
     ids: Any,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.tensor import Tensor
@@ -13,6 +14,7 @@ from tensorfleet.ops.math.reduction import reduce_mean
 from tensorfleet.ops.random.random_ops import random_uniform
 
 
+@takes_composites
 def dropout(
     x: Any,
     keep_prob: Any = None,

@@ -10,7 +10,7 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
-from tensorfleet.graph.static_value import static_dims
+from tensorfleet.graph.static_value import static_dims, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.nn.conv import window_attrs
@@ -36,6 +36,28 @@ def _max_pool_grad(op: RuleNode) -> list[Dims]:
 def _max_pool_grad_grad(op: RuleNode) -> list[Dims]:
     dims_module.merge(op.inputs[0].dims, op.inputs[2].dims)
     return [dims_module.merge(_pool(op)[0], op.inputs[1].dims)]
+
+
+def _sizes(op: RuleNode, index: int) -> list[int] | None:
+    """The four numbers in an input of sizes, if they are known."""
+    dims_module.merge(op.inputs[index].dims, (4,))
+    value = static_value(op.inputs[index])
+    return None if value is None else list(map(int, value))
+
+
+def _max_pool_v2(op: RuleNode) -> list[Dims]:
+    images = with_rank(op.inputs[0].dims, 4)
+    window, strides = _sizes(op, 1), _sizes(op, 2)
+    if window is None or strides is None:
+        return [None]
+    windows = windows_of({**op.attrs, "strides": strides})
+    space = [windows.count(i, images[a], window[a]) for i, a in enumerate(windows.space_axes)]
+    return [windows.shape(images[0], space, images[windows.channel_axis])]
+
+
+def _max_pool_grad_grad_v2(op: RuleNode) -> list[Dims]:
+    dims_module.merge(op.inputs[0].dims, op.inputs[2].dims)
+    return [dims_module.merge(with_rank(op.inputs[1].dims, 4), (None,) * 4)]
 
 
 def _avg_pool_grad(op: RuleNode) -> list[Dims]:
@@ -67,6 +89,28 @@ op(
     DATA_FORMAT,
     f"T: {{{ORDERED}}}",
     shape=_max_pool_grad_grad,
+)
+# The forms that take sizes of windows as inputs.
+op(
+    "MaxPoolV2(input: T, ksize: int32, strides: int32) -> (output: T)",
+    "T: {float16, bfloat16, float32, float64, int32, int64, uint8, int16, int8, uint16, qint8} = float32",
+    _PLAIN_PADDING,
+    'data_format: {"NHWC", "NCHW", "NCHW_VECT_C"} = "NHWC"',
+    shape=_max_pool_v2,
+)
+op(
+    "MaxPoolGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32) -> (output: T)",
+    _PLAIN_PADDING,
+    DATA_FORMAT,
+    f"T: {{{ORDERED}}} = float32",
+    shape=_max_pool_grad,
+)
+op(
+    "MaxPoolGradGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32) -> (output: T)",
+    _PLAIN_PADDING,
+    DATA_FORMAT,
+    f"T: {{{ORDERED}}}",
+    shape=_max_pool_grad_grad_v2,
 )
 op("AvgPool(value: T) -> (output: T)", *_SIZES, _PLAIN_PADDING, DATA_FORMAT, _FLOATS, shape=_pool)
 op(

@@ -36,6 +36,11 @@ def _max_pool3d_grad(op: RuleNode) -> list[Dims]:
     return [with_rank(op.inputs[0].dims, 5)]
 
 
+def _max_pool3d_grad_grad(op: RuleNode) -> list[Dims]:
+    dims_module.merge(op.inputs[0].dims, op.inputs[2].dims)
+    return [dims_module.merge(_pool3d(op)[0], op.inputs[1].dims)]
+
+
 def _avg_pool3d_grad(op: RuleNode) -> list[Dims]:
     return [dims_module.merge(static_dims(op.inputs[0]), (None,) * 5)]
 
@@ -52,6 +57,12 @@ op(
     "T: {float16, bfloat16, float32} = float32",
     "TInput: {float16, bfloat16, float32} = float32",
     shape=_max_pool3d_grad,
+)
+op(
+    "MaxPool3DGradGrad(orig_input: T, orig_output: T, grad: T) -> (output: T)",
+    *_WINDOWS,
+    "T: {realnumber}",
+    shape=_max_pool3d_grad_grad,
 )
 op(
     "AvgPool3D(input: T) -> (output: T)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorfleet.graph.gradient_registry import gradient
+from tensorfleet.graph.gradient_registry import gradient, no_rule
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import zeros_like
@@ -36,3 +36,23 @@ def _max_pool_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     attrs = given(op, _POOL)
     opposite = "MaxPoolGradGrad" if op.type == "MaxPoolGrad" else "MaxPoolGrad"
     return [zeros_like(x), zeros_like(y), apply_one(opposite, x, y, grad, **attrs)]
+
+
+_POOL_V2 = ("padding", "data_format")
+
+
+@gradient("MaxPoolV2")
+def _max_pool_v2(op: Operation, grad: Tensor) -> list[Tensor | None]:
+    sizes = op.inputs[1:3]
+    attrs = given(op, _POOL_V2)
+    return [apply_one("MaxPoolGradV2", op.inputs[0], op.outputs[0], grad, *sizes, **attrs), None, None]
+
+
+@gradient("MaxPoolGradV2")
+def _max_pool_grad_v2(op: Operation, grad: Tensor) -> list[Tensor | None]:
+    x, y, _, *sizes = op.inputs
+    opposite = apply_one("MaxPoolGradGradV2", x, y, grad, *sizes, **given(op, _POOL_V2))
+    return [zeros_like(x), zeros_like(y), opposite, None, None]
+
+
+no_rule("MaxPoolGradGradV2")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.apply import apply_one
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
@@ -26,6 +27,7 @@ op("StringToHashBucketStrong(input: string) -> (output: int64)", _BUCKETS, "key:
 op("Fingerprint(data: T, method: string) -> (fingerprint: uint8)", "T: type", shape=_fingerprint_shape)
 
 
+@takes_composites
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """The bucket of each string by FarmHash, in [0, num_buckets) (`tf.string_to_hash_bucket_fast`).
 
@@ -38,6 +40,7 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
     return apply_one("StringToHashBucketFast", input, num_buckets=num_buckets, name=name)
 
 
+@takes_composites
 def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Sequence[int], name: str | None = None
 ) -> Tensor:
@@ -46,6 +49,7 @@ def string_to_hash_bucket_strong(
     return apply_one("StringToHashBucketStrong", input, num_buckets=num_buckets, key=list(key), name=name)
 
 
+@takes_composites
 def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: int | None = None, name: str | None = None, input: Any = None
 ) -> Tensor:

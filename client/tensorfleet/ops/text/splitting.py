@@ -72,22 +72,14 @@ op(
 )
 
 
-def _sparse_only(result_type: Any) -> None:
-    if result_type != "SparseTensor":
-        raise ValueError(
-            f"result_type must be 'SparseTensor', got {result_type!r}: RaggedTensors are not supported"
-        )
-
-
-def string_split(
+def sparse_string_split(
     source: Any,
     sep: Any = None,
     skip_empty: bool = True,
     delimiter: Any = None,
-    result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
-    """The parts of strings between delimiters (`tf.string_split`).
+    """The parts of strings between delimiters.
 
     Args:
         source: a vector of strings.
@@ -97,12 +89,7 @@ def string_split(
 
     Returns:
         A SparseTensor, [strings, greatest number of parts].
-
-    Example:
-        >>> tf.Session().run(tf.string_split(["a b", "c"]).values)
-        array([b'a', b'b', b'c'], dtype=object)
     """
-    _sparse_only(result_type)
     with framework.name_scope(name, "StringSplit", [source]):
         given = renamed_argument("sep", sep, "delimiter", delimiter)
         sign = convert_to_tensor(" " if given is None else given, dtypes.string, "Const")
@@ -110,26 +97,19 @@ def string_split(
         return SparseTensor(*apply_op("StringSplit", source, sign, skip_empty=skip_empty))
 
 
-def string_split_v2(
-    input: Any = None,
-    sep: Any = None,
-    maxsplit: int = -1,
-    result_type: str = "SparseTensor",
-    source: Any = None,
-    name: str | None = None,
+def sparse_string_split_v2(
+    text: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None
 ) -> SparseTensor:
-    """The parts of strings, as by Python's `split` (`tf.strings.split`).
+    """The parts of strings, as by Python's `split`.
 
     Args:
-        input: strings, of a known rank; a scalar is taken for a vector of one. `source` is its older name.
+        text: strings, of a known rank; a scalar is taken for a vector of one.
         sep: the text between parts; white space by default.
         maxsplit: the greatest number of splits; -1 for no limit.
 
     Returns:
         A SparseTensor with one more dimension, for the parts.
     """
-    text = renamed_argument("input", input, "source", source)
-    _sparse_only(result_type)
     with framework.name_scope(name, "StringSplit", [text]):
         text = convert_to_tensor(text, dtypes.string, "input")
         if text.ndim == 0:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -125,6 +126,7 @@ op(
 )
 
 
+@takes_composites
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """The strings of a list of tensors, joined element by element (`tf.strings.join`).
 
@@ -138,6 +140,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     return apply_one("StringJoin", inputs, separator=separator, name=name)
 
 
+@takes_composites
 def to_number(
     string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
 ) -> Tensor:
@@ -154,6 +157,7 @@ string_join = join
 string_to_number = to_number
 
 
+@takes_composites
 def as_string(
     input: Any,
     precision: int = -1,
@@ -188,11 +192,13 @@ def as_string(
     )
 
 
+@takes_composites
 def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The lengths of strings, int32, in bytes or in characters ("UTF8_CHAR") (`tf.strings.length`)."""
     return apply_one("StringLength", input, unit=unit, name=name)
 
 
+@takes_composites
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The part of each string that starts at `pos` and has `len` units (`tf.substr`).
 
@@ -225,26 +231,31 @@ def decode_raw(
     return apply_one("DecodeRaw", text, out_type=out_type, little_endian=little_endian, name=name)
 
 
+@takes_composites
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Strings in the URL-safe alphabet of base64, padded with "=" if `pad` (`tf.encode_base64`)."""
     return apply_one("EncodeBase64", input, pad=pad, name=name)
 
 
+@takes_composites
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """The inverse of `encode_base64`, for strings with or without padding (`tf.decode_base64`)."""
     return apply_one("DecodeBase64", input, name=name)
 
 
+@takes_composites
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in lower case: ASCII letters only, or all with encoding "utf-8" (`tf.strings.lower`)."""
     return apply_one("StringLower", input, encoding=encoding, name=name)
 
 
+@takes_composites
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in upper case: ASCII letters only, or all with encoding "utf-8" (`tf.strings.upper`)."""
     return apply_one("StringUpper", input, encoding=encoding, name=name)
 
 
+@takes_composites
 def strip(input: Any, name: str | None = None) -> Tensor:
     """Strings without leading and trailing white space (`tf.strings.strip`)."""
     return apply_one("StringStrip", input, name=name)
@@ -253,6 +264,7 @@ def strip(input: Any, name: str | None = None) -> Tensor:
 string_strip = strip
 
 
+@takes_composites
 def regex_replace(
     input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
@@ -275,6 +287,7 @@ def regex_replace(
     return apply_one("RegexReplace", input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
+@takes_composites
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Whether a regular expression matches the whole of each string (`tf.strings.regex_full_match`).
 
@@ -290,6 +303,7 @@ def _last_to_first(count: int) -> np.ndarray[Any, Any]:
     return np.arange(count - 1, -1, -1, dtype=np.int32)
 
 
+@takes_composites
 def reduce_join(
     inputs: Any,
     axis: Any = None,

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.op_def import op
@@ -88,6 +89,7 @@ op(
 )
 
 
+@takes_composites
 def unicode_encode(
     input: Any,
     output_encoding: str,
@@ -135,6 +137,7 @@ def unicode_encode(
         return reshape(texts, [] if points.ndim == 1 else sizes[:-1])
 
 
+@takes_composites
 def unicode_transcode(
     input: Any,
     input_encoding: str,

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core import dtypes, errors
+from tensorfleet.core.dtypes import DType
+from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.array.identity import cpp_type_name
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+
+_FLOAT8 = frozenset((dtypes.float8_e5m2, dtypes.float8_e4m3fn))
+_INT4 = frozenset((dtypes.int4, dtypes.uint4))
+_SMALL = dtypes.FLOAT8_DTYPES | dtypes.SMALL_INTEGER_DTYPES | {dtypes.float4_e2m1fn}
+
+
+def _converts(source: DType, target: DType) -> bool:
+    """Whether TensorFlow has a cast between two types; of types of a byte or less it has few."""
+    if source not in _SMALL and target not in _SMALL:
+        return True
+    if source in _INT4 or target in _INT4:
+        return all(dtype in _INT4 or (dtype.is_integer and dtype not in _SMALL) for dtype in (source, target))
+    if target in _SMALL:
+        return target in _FLOAT8 and (source in _FLOAT8 or (source.is_floating and source not in _SMALL))
+    return source in _FLOAT8
 
 
 @kernel("Cast", "_HostCast")
@@ -19,21 +39,38 @@ def cast(node: KernelNode) -> Kernel | Expression:
         raise errors.UnimplementedError(
             None, None, f"Cast {cpp_type_name(source)} to {cpp_type_name(target)} is not supported"
         )
+    if not _converts(source, target):
+        raise errors.UnimplementedError(
+            None, None, f"Cast {cpp_type_name(source)} to {cpp_type_name(target)} is not supported"
+        )
     if node.attrs["Truncate"]:
         raise errors.UnimplementedError(None, None, "Cast with Truncate=true is not supported")
+    if source is dtypes.float32 and target is dtypes.float16 and node.xp is np:
+        return Expression("halves({0})", {"halves": _halves})
     read, made = "{0}", "dtype"
+    if source in _INT4 and target in _INT4:
+        read = "{0}.astype(int8)"
     if source.is_quantized:
         read = "asarray({0}).view(stored)"
     if source.is_complex and not target.is_complex:
         read += ".real"
     text = f"{read}.astype(dtype)"
-    names: dict[str, Any] = {"dtype": target.np, "asarray": node.xp.asarray}
+    names: dict[str, Any] = {"dtype": target.np, "asarray": node.xp.asarray, "int8": np.int8}
     if source.is_quantized:
         names["stored"] = source.np[0]
     if target.is_quantized:
         names["dtype"], names[made := "quantized"] = target.np[0], target.np
         text = f"asarray({text}).view({made})"
     return Expression(text, names)
+
+
+def _halves(x: Any) -> Any:
+    """float32 in half precision, by the processor's instruction where there is one."""
+    if takes(x):
+        out = np.empty(x.shape, np.float16)
+        if native.to_half(x, out, x.size, thread_count()):
+            return out
+    return x.astype(np.float16)
 
 
 @kernel("Bitcast")

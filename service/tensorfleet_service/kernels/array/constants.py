@@ -11,11 +11,15 @@ from tensorfleet.ops.array.constants import range_size
 from tensorfleet_service.kernels import variants
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, shape_text
+from tensorfleet_service.kernels.variant_messages import from_messages
 
 
 @kernel("Const")
 def const(node: KernelNode) -> Expression:
     value = np.asarray(node.attrs["value"])
+    if node.output_types[0] is dtypes.variant:
+        found = from_messages(value)
+        return Expression("value", {"value": found})
     if not value.dtype.hasobject:
         # Values of rank 0 are NumPy scalars, which are quicker to compute with.
         value = value[()] if node.xp is np else node.xp.asarray(value)

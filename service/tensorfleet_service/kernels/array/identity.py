@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,14 +77,18 @@ def ensure_shape(node: KernelNode) -> Kernel:
     return run
 
 
-@kernel("CheckNumerics")
+@kernel("CheckNumerics", "CheckNumericsV2")
 def check_numerics(node: KernelNode) -> Kernel:
     xp, message = node.xp, node.attrs["message"].decode("utf-8", "backslashreplace")
+    infinities: list[tuple[str, Callable[[Any], Any]]] = [("Inf", np.isinf)]
+    if node.op == "CheckNumericsV2":
+        infinities = [("-Inf", np.isneginf), ("+Inf", np.isposinf)]
+    tests: list[tuple[str, Callable[[Any], Any]]] = [*infinities, ("NaN", np.isnan)]
 
     def run(x: Any) -> Any:
         if xp.isfinite(x).all():
             return x
-        found = [name for name, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(x).any()]
+        found = [name for name, test in tests if test(x).any()]
         raise invalid(f"{message} : Tensor had {' and '.join(found)} values")
 
     return run

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet_service.devices.native import add_rows
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
 
@@ -173,6 +174,11 @@ def _update(xp: Any, table: Any, places: Any, updates: Any) -> None:
 
 
 def _add(xp: Any, table: Any, places: Any, updates: Any) -> None:
+    if xp is np and table.dtype == np.float32 and table.size and table.flags.c_contiguous:
+        rows = math.prod(table.shape[: len(places)])
+        flat = np.ravel_multi_index(places, table.shape[: len(places)]).reshape(-1)
+        if add_rows(table.reshape(rows, -1), flat, np.ascontiguousarray(updates)):
+            return
     xp.add.at(table, places, updates)
 
 
@@ -191,6 +197,7 @@ def _maximum(xp: Any, table: Any, places: Any, updates: Any) -> None:
 _TENSOR_SCATTER = {
     "TensorScatterUpdate": _update,
     "TensorScatterAdd": _add,
+    "ScatterNdNonAliasingAdd": _add,
     "TensorScatterSub": _subtract,
     "TensorScatterMin": _minimum,
     "TensorScatterMax": _maximum,
@@ -245,6 +252,17 @@ def _scatter(xp: Any, scatter: Any, result: Any, indices: Any, updates: Any, ign
     return result
 
 
+def _hot_rows(indices: Any, size: int, on_value: Any, off_value: Any, dtype: Any) -> Any:
+    """`one_hot` along the last axis: only the hot elements are looked for."""
+    rows = np.zeros((indices.size, size), dtype)
+    if off_value:
+        rows[...] = off_value
+    flat = indices.reshape(-1)
+    inside = (flat >= 0) & (flat < size)
+    rows[np.flatnonzero(inside), flat[inside]] = on_value
+    return rows.reshape(*indices.shape, size)
+
+
 @array_kernel("OneHot")
 def one_hot(node: KernelNode) -> Kernel:
     xp, axis, dtype = node.xp, node.attrs["axis"], node.output_types[0].np
@@ -259,6 +277,8 @@ def one_hot(node: KernelNode) -> Kernel:
         if size < 0:
             raise invalid(f"depth must be non-negative, got: {size}")
         place = indices.ndim if axis == -1 else axis
+        if place == indices.ndim and size and type(indices) is np.ndarray:
+            return _hot_rows(indices, size, on_value, off_value, dtype)
         steps = array_module(xp, indices).arange(size)
         steps = steps.reshape([size] + [1] * (indices.ndim - place))
         dims = (*indices.shape[:place], 1, *indices.shape[place:])

@@ -6,8 +6,36 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices import native
+from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
+
+_FOUR_BYTES = (np.dtype(np.float32), np.dtype(np.int32))
+
+
+def _chosen(xp: Any, condition: Any, then: Any, other: Any) -> Any:
+    """`where`; by the compiled kernels, where all arrays are of one shape, or single numbers."""
+    if (
+        native.native is None
+        or type(condition) is not np.ndarray
+        or condition.size < native.LEAST
+        or then.dtype not in _FOUR_BYTES
+        or condition.dtype != np.bool_
+        or then.dtype != other.dtype
+        or not condition.flags.c_contiguous
+    ):
+        return xp.where(condition, then, other)
+    for x in (then, other):
+        if x.size != 1 and (x.shape != condition.shape or not x.flags.c_contiguous):
+            return xp.where(condition, then, other)
+    if max(then.ndim, other.ndim) > condition.ndim:
+        return xp.where(condition, then, other)
+    out = empty(condition.shape, then.dtype)
+    numbers = then.size == 1, other.size == 1
+    native.native.select(condition, then, other, out, out.size, *numbers, thread_count())
+    return out
 
 
 @kernel("Where")
@@ -41,7 +69,7 @@ def select(node: KernelNode) -> Kernel:
                     f"{condition.shape[0]}"
                 )
             condition = condition.reshape((-1,) + (1,) * (len(shape) - 1))
-        return xp.where(condition, then, other)
+        return _chosen(xp, condition, then, other)
 
     return run
 
@@ -59,7 +87,7 @@ def select_v2(node: KernelNode) -> Kernel:
 
     def run(condition: Any, then: Any, other: Any) -> Any:
         try:
-            return xp.where(condition, then, other)
+            return _chosen(xp, condition, then, other)
         except ValueError:
             raise invalid(
                 f"condition {shape_text(condition.shape)}, then {shape_text(then.shape)}, and else "
@@ -91,6 +119,10 @@ def top_k_v2(node: KernelNode) -> Kernel:
     return run
 
 
+_FEW = 32
+"""How many elements the compiled kernel keeps in order while it goes through a row."""
+
+
 def _top(node: KernelNode) -> Kernel:
     xp, dtype = node.xp, node.output_types[1].np
 
@@ -102,6 +134,10 @@ def _top(node: KernelNode) -> Kernel:
         size = x.shape[-1]
         if size < k:
             raise invalid(f"input must have at least k columns. Had {size}, needed {k}")
+        if 0 < k <= _FEW and native.takes(x):
+            values, chosen = np.empty((*x.shape[:-1], k), x.dtype), np.empty((*x.shape[:-1], k), np.int32)
+            if native.native.top_k(x, values, chosen, x.size // size, size, k, thread_count()):
+                return values, chosen.astype(dtype, copy=False)
         places = None
         if size >= _SORT_ALL and 0 < k <= size // 4:
             places = _candidates(xp, x, k)
@@ -158,6 +194,10 @@ def _in_top(node: KernelNode) -> Kernel:
                 f"First dimension of predictions {predictions.shape[0]} must match length of targets "
                 f"{targets.shape[0]}"
             )
+        if native.takes(predictions) and targets.flags.c_contiguous and k < 1 << 62:
+            found, (rows, width) = np.empty(targets.shape, np.bool_), predictions.shape
+            native.native.in_top_k(predictions, targets, found, rows, width, k, thread_count())
+            return found
         known = (targets >= 0) & (targets < predictions.shape[1])
         if not predictions.size:
             return xp.zeros(targets.shape, np.bool_)

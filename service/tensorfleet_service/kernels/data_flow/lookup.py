@@ -73,13 +73,17 @@ def _make(node: KernelNode, name: str, *inputs: Any) -> Table:
         buckets = node.attrs["initial_num_buckets"]
         if buckets < 4 or buckets & (buckets - 1):
             raise invalid(f"Number of buckets must be at least 4 and a power of 2, got: {buckets}")
-        return DenseTable(name, inputs[0], inputs[1], key, value, _dims(node))
+        deleted = inputs[1] if len(inputs) > 1 else None
+        return DenseTable(name, inputs[0], deleted, key, value, _dims(node))
     if node.op.startswith("Mutable"):
         return Table(name, key, value, _dims(node))
     return StaticTable(name, key, value)
 
 
-@array_kernel("HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2", "MutableDenseHashTableV2")
+@array_kernel(
+    *("HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2", "MutableDenseHashTableV2"),
+    *("HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable"),
+)
 def _table(node: KernelNode) -> Kernel:
     _check_dtypes(node)
     if _name(node):
@@ -108,12 +112,12 @@ def _checked(node: KernelNode, attrs: tuple[str, ...], act: Callable[..., Any]) 
     return run
 
 
-@array_kernel("LookupTableFindV2")
+@array_kernel("LookupTableFindV2", "LookupTableFind")
 def _find(node: KernelNode) -> Kernel:
     return _checked(node, ("Tin", "Tout"), lambda table, keys, default: table.find(keys, default))
 
 
-@array_kernel("LookupTableInsertV2")
+@array_kernel("LookupTableInsertV2", "LookupTableInsert")
 def _insert(node: KernelNode) -> Kernel:
     return _checked(node, ("Tin", "Tout"), lambda table, keys, values: table.insert(keys, values))
 
@@ -123,23 +127,23 @@ def _remove(node: KernelNode) -> Kernel:
     return _checked(node, ("Tin",), lambda table, keys: table.remove(keys))
 
 
-@array_kernel("LookupTableImportV2", "InitializeTableV2")
+@array_kernel("LookupTableImportV2", "InitializeTableV2", "LookupTableImport", "InitializeTable")
 def _import(node: KernelNode) -> Kernel:
     attrs = ("Tin", "Tout") if node.op.startswith("LookupTable") else ("Tkey", "Tval")
     return _checked(node, attrs, lambda table, keys, values: table.replace(keys, values))
 
 
-@kernel("LookupTableSizeV2")
+@kernel("LookupTableSizeV2", "LookupTableSize")
 def _size(node: KernelNode) -> Kernel:
     return lambda table: np.int64(len(table))
 
 
-@kernel("LookupTableExportV2")
+@kernel("LookupTableExportV2", "LookupTableExport")
 def _export(node: KernelNode) -> Kernel:
     return _checked(node, ("Tkeys", "Tvalues"), lambda table: table.export())
 
 
-@array_kernel("InitializeTableFromTextFileV2")
+@array_kernel("InitializeTableFromTextFileV2", "InitializeTableFromTextFile")
 def _from_file(node: KernelNode) -> Kernel:
     attrs = node.attrs
     columns = attrs["key_index"], attrs["value_index"]

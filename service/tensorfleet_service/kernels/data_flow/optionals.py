@@ -9,14 +9,17 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import compatible, format_dims
-from tensorfleet.core.dtypes import DType, from_numpy
+from tensorfleet.core.dtypes import DType, from_numpy, variant
 from tensorfleet_service.data.iterator import IteratorResource
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.variant_messages import decoder, is_variant
 from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
 from tensorfleet_service.threads.drive import drive
 from tensorfleet_service.threads.future import Future
+
+_NAME = "tensorflow::data::Optional"
 
 
 class Optional(Variant):
@@ -33,6 +36,9 @@ class Optional(Variant):
             return self
         return Optional(tuple(zeros_like(item, xp) for item in self.components), self.types)
 
+    def parts(self) -> tuple[str, bytes, list[Any]]:
+        return _NAME, bytes([self.components is not None]), list(self.components or ())
+
     def plus(self, other: Any) -> Optional:
         """The sum. Raises InvalidArgumentError if only one of the two has a value."""
         second = _checked(other)
@@ -46,11 +52,20 @@ class Optional(Variant):
         return Optional(tuple(plus(a, b) for a, b in pairs), self.types)
 
 
+@decoder(_NAME)
+def _decode(metadata: bytes, tensors: list[Any]) -> Optional:
+    return Optional(tuple(tensors) if metadata[0] else None)
+
+
 def _checked(value: Any) -> Optional:
     value = unboxed(value)
     if not isinstance(value, Optional):
         raise invalid(f"Input is not an Optional but {type(value).__name__}")
     return value
+
+
+def _type_of(item: Any) -> DType:
+    return variant if is_variant(item) else from_numpy(np.asarray(item).dtype)
 
 
 @kernel("OptionalFromValue")
@@ -83,7 +98,7 @@ def get_value(node: KernelNode) -> Kernel:
                 f"The given optional has {len(components)} components, expected {len(types)} components."
             )
         for index, (item, dtype, dims) in enumerate(zip(components, types, shapes, strict=True)):
-            own = found.types[index] if found.types is not None else from_numpy(np.asarray(item).dtype)
+            own = found.types[index] if found.types is not None else _type_of(item)
             if own is not dtype:
                 raise invalid(
                     f"The given optional does not match the expected type for component {index}. Expected: "

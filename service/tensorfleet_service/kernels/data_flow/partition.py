@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet_service.devices import native
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.sparse import numbered
 from tensorfleet_service.kernels.values import array_kernel, host_array, ints, invalid, results, shape_text
 
 
@@ -47,9 +49,12 @@ def _unique(node: KernelNode) -> Kernel:
     xp, dtype, count = node.xp, node.output_types[1].np, len(node.output_types)
 
     def run(x: Any, axis: int | None) -> Any:
-        # NumPy compares slices only of numbers, so strings are replaced by their ranks.
-        by_number = axis is not None and x.dtype.hasobject
-        keys = np.unique(x, return_inverse=True)[1].reshape(x.shape) if by_number else x
+        if axis is None and native.takes_integers(x):
+            values, (inverse, sizes) = np.empty_like(x), np.empty((2, x.size), np.int64)
+            made = native.native.unique(x, values, inverse, sizes, x.size)
+            return (values[:made].copy(), inverse.astype(dtype), sizes[:made].astype(dtype))[:count]
+        # Strings are replaced by numbers, the only slices that NumPy compares.
+        keys = numbered(x)[0] if x.dtype.hasobject else x
         _, first, inverse, counts = xp.unique(
             keys, return_index=True, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
         )

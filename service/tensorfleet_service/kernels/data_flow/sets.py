@@ -14,6 +14,7 @@ from tensorfleet_service.kernels.sparse import (
     check_inside,
     elements,
     linear,
+    ranked,
     sizes_of,
     starts_of,
     unravel,
@@ -57,9 +58,10 @@ def set_size(node: KernelNode) -> Kernel:
         rows, found, sizes = _of_sparse(indices, values, shape, validate)
         result = np.zeros(elements(sizes), np.int32)
         if len(rows):
-            numbers = np.unique(found, return_inverse=True)[1].reshape(-1)
-            pairs = np.unique(np.stack([rows, numbers]), axis=1)
-            np.add.at(result, pairs[0], 1)
+            values, numbers = ranked(found)
+            places, of_rows = np.unique(rows, return_inverse=True)
+            pairs = np.unique(of_rows.reshape(-1) * len(values) + numbers)
+            result[places] = np.bincount(pairs // len(values), minlength=len(places))
         return result.reshape(sizes)
 
     return run
@@ -78,10 +80,10 @@ def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
     if a[2] != b[2]:
         raise invalid(f"Mismatched group shapes {shape_text(a[2])} vs {shape_text(b[2])}.")
     sizes = a[2]
-    values, numbers = np.unique(np.concatenate([a[1], b[1]]), return_inverse=True)
+    values, numbers = ranked(np.concatenate([a[1], b[1]]))
     places, rows = np.unique(np.concatenate([a[0], b[0]]), return_inverse=True)
     # One number for each pair of a row and an element, less than the product of their numbers.
-    pairs = rows.reshape(-1) * max(len(values), 1) + numbers.reshape(-1)
+    pairs = rows.reshape(-1) * max(len(values), 1) + numbers
     count = len(a[0])
     kept = _OPERATIONS[node.attrs["set_operation"].decode().lower()](pairs[:count], pairs[count:])
     found, element = np.divmod(kept, max(len(values), 1))

@@ -1,8 +1,10 @@
-"""StackV2 and its ops: the stack itself travels on the resource edges, and ends with its step."""
+"""StackV2, its ops and their older forms: the stack itself travels on the edges, and ends with its step."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dtypes import DType
@@ -20,6 +22,10 @@ class Stack:
         self.limit = limit
         self.values: list[Any] = []
         self.is_closed = False
+
+    def read(self) -> Any:
+        """The value of a fetched reference to the stack: its container and name."""
+        return np.array([b"_stacks", self.name.encode()], object)
 
     def push(self, value: Any) -> Any:
         """Adds a value, and returns it. Raises InvalidArgumentError if the stack is full or closed."""
@@ -51,14 +57,14 @@ class Stack:
         return errors.InvalidArgumentError(None, None, f"Stack[{self.name}] {text}")
 
 
-@kernel("StackV2")
+@kernel("StackV2", "Stack")
 def stack(node: KernelNode) -> Kernel:
     name = (node.attrs["stack_name"] or node.name.encode()).decode()
     dtype = node.attrs["elem_type"]
-    return lambda max_size: Stack(name, dtype, int(max_size))
+    return lambda max_size=-1: Stack(name, dtype, int(max_size))
 
 
-@kernel("StackPushV2")
+@kernel("StackPushV2", "StackPush")
 def push(node: KernelNode) -> Kernel:
     dtype = node.attrs["T"]
 
@@ -69,7 +75,7 @@ def push(node: KernelNode) -> Kernel:
     return run
 
 
-@kernel("StackPopV2")
+@kernel("StackPopV2", "StackPop")
 def pop(node: KernelNode) -> Kernel:
     dtype = node.attrs["elem_type"]
 
@@ -80,6 +86,6 @@ def pop(node: KernelNode) -> Kernel:
     return run
 
 
-@kernel("StackCloseV2")
+@kernel("StackCloseV2", "StackClose")
 def close(node: KernelNode) -> Kernel:
     return lambda stack: stack.close()

@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from tensorfleet.checkpoint import varint
+from tensorfleet.core import shapes
 from tensorfleet.core.dims import Dims, format_dims, merge
-from tensorfleet.core.dtypes import DType
+from tensorfleet.core.dtypes import DType, from_enum
+from tensorfleet.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.variant_messages import decoder
 from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
 
+_NAME = "tensorflow::TensorList"
 _sharing = threading.Lock()
 
 
@@ -73,6 +78,15 @@ class TensorList(Variant):
         made.dims = merged(self.dims, second.dims)
         return made
 
+    def parts(self) -> tuple[str, bytes, list[Any]]:
+        """Which elements are not set, the dtype, the limit and the shape; and the elements that are set."""
+        items = self.items()
+        missing = [index for index, item in enumerate(items) if item is None]
+        numbers = [len(missing), *missing, self.dtype.enum, self.limit % 2**64]
+        shape = shapes.to_proto(self.dims).SerializeToString()
+        metadata = b"".join(map(varint.encode, numbers)) + shape
+        return _NAME, metadata, [item for item in items if item is not None]
+
     def element_dims(self, dims: Dims) -> Dims:
         """The known shape of all elements: that of the list, of the caller, and of the elements.
 
@@ -122,3 +136,23 @@ def checked(found: Any, dtype: DType | None = None) -> TensorList:
     if dtype is not None and found.dtype is not dtype:
         raise invalid(f"Invalid data types; op elements {dtype.name} but list elements {found.dtype.name}")
     return found
+
+
+@decoder(_NAME)
+def _decode(metadata: bytes, tensors: list[Any]) -> TensorList:
+    count, position = varint.decode(metadata, 0)
+    if count > len(metadata):
+        raise ValueError("a list says to lack more elements than its message has bytes")
+    missing = []
+    for _ in range(count):
+        index, position = varint.decode(metadata, position)
+        missing.append(index)
+    enum, position = varint.decode(metadata, position)
+    limit, position = varint.decode(metadata, position)
+    dims = shapes.from_proto(TensorShapeProto.FromString(metadata[position:]))
+    length, absent = len(missing) + len(tensors), set(missing)
+    if len(absent) != count or (missing and max(missing) >= length):
+        raise ValueError("the elements that a list lacks are not in it")
+    rest = iter(tensors)
+    items = [None if index in absent else next(rest) for index in range(length)]
+    return TensorList(from_enum(enum), dims, items, limit - 2**64 if limit >= 2**63 else limit)

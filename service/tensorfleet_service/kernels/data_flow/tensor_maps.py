@@ -9,8 +9,10 @@ import numpy as np
 from tensorfleet_service.kernels.data_flow.tensor_lists import stacked
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import boxed, host_array, invalid
+from tensorfleet_service.kernels.variant_messages import decoder
 from tensorfleet_service.kernels.variants import Variant, unboxed
 
+_NAME = "tensorflow::TensorMap"
 Key = tuple[Any, ...]
 
 
@@ -21,6 +23,18 @@ class TensorMap(Variant):
 
     def __init__(self, entries: dict[Key, tuple[Any, Any]]) -> None:
         self.entries = entries
+
+    def parts(self) -> tuple[str, bytes, list[Any]]:
+        """Keys and values in turn."""
+        return _NAME, b"", [item for pair in self.entries.values() for item in pair]
+
+
+@decoder(_NAME)
+def _decode(metadata: bytes, tensors: list[Any]) -> TensorMap:
+    if len(tensors) % 2:
+        raise ValueError("a map has a key without a value")
+    pairs = zip(tensors[::2], tensors[1::2], strict=True)
+    return TensorMap({_key(key): (boxed(key), value) for key, value in pairs})
 
 
 def _key(value: Any) -> Key:

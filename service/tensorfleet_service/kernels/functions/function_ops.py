@@ -11,6 +11,7 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.threads.drive import drive
 from tensorfleet_service.threads.future import Future
+from tensorfleet_service.threads.running import RUNNING, check as check_step
 
 if TYPE_CHECKING:
     from tensorfleet_service.state.library import Function, Library
@@ -78,18 +79,22 @@ def _truth(value: Any) -> bool:
     return bool(value)
 
 
-@kernel("While", "StatelessWhile")
+@kernel("While", "StatelessWhile", lasting=True)
 def while_(node: KernelNode) -> Kernel | AsyncKernel:
     condition, body = _function(node, "cond"), _function(node, "body")
     pool = library_of(node).pool
 
     def run(*state: Any) -> Any:
         while _truth(condition(*state)[0]):  # type: ignore[index]
+            check_step()
             state = body(*state)  # type: ignore[assignment]
         return _outputs(state)
 
     def steps(state: tuple[Any, ...]) -> Generator[Future, Any, Any]:
+        step = RUNNING.step  # which other threads go on with
         while True:
+            if step is not None and step.error is not None:
+                raise step.error
             found = condition(*state)
             if type(found) is Future:
                 found = yield found

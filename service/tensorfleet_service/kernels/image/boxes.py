@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet_service.kernels.image.common import Array, check_rank
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 _NO_THRESHOLD = -np.inf
 Overlap = Callable[[int], Array]
@@ -46,6 +47,7 @@ def choose(
     chosen: list[int] = []
     found: list[np.float32] = []
     while len(chosen) < limit and alive.any():
+        check_step()
         best = int(np.argmax(np.where(alive, left, -np.inf)))
         if not alive[best]:
             best = int(np.flatnonzero(alive)[0])  # all that remain are -inf
@@ -83,7 +85,7 @@ def _non_negative(size: int) -> int:
     return size
 
 
-@host_kernel("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
+@host_kernel("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", lasting=True)
 def non_max_suppression(node: KernelNode) -> Kernel:
     given = node.attrs.get("iou_threshold", 0.5)
 
@@ -96,7 +98,7 @@ def non_max_suppression(node: KernelNode) -> Kernel:
     return run
 
 
-@host_kernel("NonMaxSuppressionV4", "NonMaxSuppressionV5")
+@host_kernel("NonMaxSuppressionV4", "NonMaxSuppressionV5", lasting=True)
 def non_max_suppression_padded(node: KernelNode) -> Kernel:
     is_padded, with_scores = node.attrs["pad_to_max_output_size"], node.op.endswith("V5")
 
@@ -114,7 +116,7 @@ def non_max_suppression_padded(node: KernelNode) -> Kernel:
     return run
 
 
-@host_kernel("NonMaxSuppressionWithOverlaps")
+@host_kernel("NonMaxSuppressionWithOverlaps", lasting=True)
 def non_max_suppression_overlaps(node: KernelNode) -> Kernel:
     def run(overlaps: Array, scores: Array, size: Array, threshold: Array, lowest: Array) -> Array:
         if overlaps.ndim != 2 or overlaps.shape[0] != overlaps.shape[1]:
@@ -125,7 +127,7 @@ def non_max_suppression_overlaps(node: KernelNode) -> Kernel:
     return run
 
 
-@host_kernel("CombinedNonMaxSuppression")
+@host_kernel("CombinedNonMaxSuppression", lasting=True)
 def combined_non_max_suppression(node: KernelNode) -> Kernel:
     pad_per_class, clip = node.attrs["pad_per_class"], node.attrs["clip_boxes"]
 

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.image.common import Array, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid
@@ -179,6 +182,24 @@ def _linear(images: Array, taps: Taps, axis: int) -> Array:
     return upper
 
 
+def _resize_compiled(images: Array, grid: Grid, height: int, width: int) -> Array:
+    count, old_height, old_width, depth = images.shape
+    rows, columns = linear_taps(grid, old_height, height), linear_taps(grid, old_width, width)
+    out = empty((count, height, width, depth), _F)
+    native.resize_linear(
+        images,
+        out,
+        images.shape,
+        (height, width),
+        np.stack(rows.places),
+        rows.weights[1],
+        np.stack(columns.places),
+        columns.weights[1],
+        thread_count(),
+    )
+    return out
+
+
 @host_kernel("ResizeBilinear")
 def resize_bilinear(node: KernelNode) -> Kernel:
     grid = _grid(node)
@@ -186,6 +207,8 @@ def resize_bilinear(node: KernelNode) -> Kernel:
     def run(images: Array, size: Array) -> Array:
         height, width = _checked(images, size)
         floats = images.astype(_F, copy=False)
+        if takes(floats):
+            return _resize_compiled(floats, grid, height, width)
         # Beginning with the axis that shrinks would be cheaper, but would not give the same bits.
         rows = _linear(floats, linear_taps(grid, images.shape[2], width), _COLUMNS)
         return _linear(rows, linear_taps(grid, images.shape[1], height), _ROWS)

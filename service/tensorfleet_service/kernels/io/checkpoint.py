@@ -1,16 +1,20 @@
-"""SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename: checkpoints in this task's file system."""
+"""SaveV2, RestoreV2, MergeV2Checkpoints, …: checkpoints in this task's file system; and their older form."""
 
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from tensorfleet.checkpoint import merge
+from tensorfleet.checkpoint import merge, slice_file
 from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.bundle_writer import BundleWriter
+from tensorfleet.checkpoint.files import index_path, reported
 from tensorfleet.core import errors
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.files import Files
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid, results
 
@@ -54,7 +58,7 @@ def restore_v2(node: KernelNode) -> Kernel:
         names = _texts(tensor_names, count, "tensor_names")
         specs = _texts(shape_and_slices, count, "shape_and_slices")
         restored = []
-        with BundleReader(_text(prefix), files) as reader:
+        with _reader(_text(prefix), files) as reader:
             for name, wanted in zip(names, dtypes, strict=True):
                 found = reader.dtype(name)
                 if found is not wanted:
@@ -62,17 +66,63 @@ def restore_v2(node: KernelNode) -> Kernel:
                         None,
                         None,
                         f"tensor_name = {name}; expected dtype {wanted.name} does not equal original dtype "
-                        f"{found.name} (in {reader.prefix})",
+                        f"{found.name} (in {_text(prefix)})",
                     )
             for name, spec in zip(names, specs, strict=True):
-                value = reader.read(name, spec)
-                if not value.dtype.hasobject:
-                    value = xp.asarray(value)
-                    value = value if value.ndim else value[()]
-                restored.append(value)
+                restored.append(_on_device(reader.read(name, spec), xp))
         return results(restored)
 
     return run
+
+
+def _reader(prefix: str, files: Files) -> Any:
+    """The reader of a checkpoint, which may be a file of the first format."""
+    with reported(prefix):
+        is_first = not files.exists(index_path(prefix)) and bool(files.match(prefix))
+    if is_first:
+        return nullcontext(slice_file.SliceReader(prefix, files.match(prefix), files))
+    return BundleReader(prefix, files)
+
+
+@kernel("Save", "SaveSlices")
+def save(node: KernelNode) -> Kernel:
+    count, files, has_slices = len(node.attrs["T"]), node.resources.files, node.op == "SaveSlices"
+
+    def run(filename: Any, tensor_names: Any, *rest: Any) -> None:
+        names = _texts(tensor_names, count, "tensor_names")
+        specs = _texts(rest[0], count, "shapes_and_slices") if has_slices else [""] * count
+        tensors = map(host_array, rest[has_slices:])
+        slice_file.write(_text(filename), zip(names, tensors, specs, strict=True), files)
+
+    return run
+
+
+@kernel("Restore", "RestoreSlice")
+def restore(node: KernelNode) -> Kernel:
+    wanted: DType = node.attrs["dt"]
+    files, xp = node.resources.files, node.xp
+
+    def run(file_pattern: Any, tensor_name: Any, shape_and_slice: Any = b"") -> Any:
+        pattern, name, spec = _text(file_pattern), _text(tensor_name), _text(shape_and_slice)
+        with reported(pattern):
+            paths = files.match(pattern)
+        reader = slice_file.SliceReader(pattern, paths, files)
+        found = reader.dtype(name)
+        if found is not wanted:
+            raise invalid(
+                f"Expected to restore a tensor of type {wanted.name}, got a tensor of type {found.name} "
+                f"instead: tensor_name = {name}"
+            )
+        return _on_device(reader.read(name, spec), xp)
+
+    return run
+
+
+def _on_device(value: Any, xp: Any) -> Any:
+    if value.dtype.hasobject:
+        return value
+    value = xp.asarray(value)
+    return value if value.ndim else value[()]
 
 
 @kernel("MergeV2Checkpoints")
@@ -85,6 +135,16 @@ def merge_v2_checkpoints(node: KernelNode) -> Kernel:
         merge.merge(prefixes, _text(destination_prefix), allow_missing, files)
         if delete:
             merge.remove_empty_directories(prefixes, files)
+
+    return run
+
+
+@kernel("ShardedFilespec")
+def sharded_filespec(node: KernelNode) -> Kernel:
+    def run(basename: Any, shards: Any) -> bytes:
+        if np.ndim(basename) or np.ndim(shards):
+            raise invalid("basename and num_shards must be scalars")
+        return os.fsencode(f"{_text(basename)}-?????-of-{int(shards):05d}")
 
     return run
 

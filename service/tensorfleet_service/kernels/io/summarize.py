@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.values import host_array
+from tensorfleet_service.kernels.values import boxed, host_array
+from tensorfleet_service.kernels.variants import Variant
 
 # As in C, but for what is beyond ASCII.
 _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | str.maketrans(
@@ -26,6 +27,8 @@ def element(value: Any, quote: bool = False) -> str:
         return str(value)
     if isinstance(value, (complex, np.complexfloating)):
         return "?"
+    if isinstance(value, Variant):
+        return f"<{value.parts()[0]}>"
     short, exact = (15, 17) if isinstance(value, np.float64) else (6, 9)
     number = value if isinstance(value, np.float64) else np.float32(value)
     text = f"{float(number):.{short}g}"
@@ -34,7 +37,7 @@ def element(value: Any, quote: bool = False) -> str:
 
 def first_elements(value: Any, limit: int) -> str:
     """The first `limit` elements (all, if negative), each row but the outermost in brackets."""
-    array = host_array(value)
+    array = host_array(boxed(value))
     limit = array.size if limit < 0 else limit
     left = [limit]
     text = "".join(_rows(array, 0, left))
@@ -64,7 +67,7 @@ def _rows(array: Any, depth: int, left: list[int]) -> Iterator[str]:
 
 def both_ends(value: Any, limit: int) -> str:
     """Like `numpy.array2string`: `limit` elements at each end of a dimension (all, if negative)."""
-    array = host_array(value)
+    array = host_array(boxed(value))
     if array.ndim == 0:
         return element(array[()], quote=True)
     if not array.size:

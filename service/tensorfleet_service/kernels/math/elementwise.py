@@ -14,7 +14,6 @@ _UFUNCS = {
     "Tan": "tan",
     "Asin": "arcsin",
     "Acos": "arccos",
-    "Atan": "arctan",
     "Sinh": "sinh",
     "Cosh": "cosh",
     "Asinh": "arcsinh",
@@ -34,7 +33,7 @@ def _ufunc(node: KernelNode) -> Expression:
 
 @kernel(
     *("Neg", "Abs", "Sign", "Square", "Sqrt", "Reciprocal", "Inv", "Exp", "Expm1", "Log", "Log1p"),
-    *("Sin", "Cos", "Tanh", "Ceil", "Floor", "Rint"),
+    *("Sin", "Cos", "Tanh", "Atan", "Ceil", "Floor", "Rint"),
 )
 def _one_operation(node: KernelNode) -> Expression:
     return formula_expression(node.op, node.xp, node.input_types[0])

@@ -50,6 +50,7 @@ FORMULAS = {
     "Sin": "sin({0})",
     "Cos": "cos({0})",
     "Tanh": "tanh({0})",
+    "Atan": "arctan({0})",
     "Ceil": "ceil({0})",
     "Floor": "floor({0})",
     "Rint": "rint({0})",

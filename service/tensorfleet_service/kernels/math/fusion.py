@@ -11,7 +11,8 @@ such as a bias. What does not depend on an input of the full shape is computed o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,6 @@ from tensorfleet_service.kernels.math.formulas import FORMULAS, OUT, Steps, step
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
-_FLOATS = (dtypes.float32, dtypes.float64)
-
 ALIKE = frozenset(
     (
         *("TanhGrad", "SigmoidGrad", "ReciprocalGrad", "InvGrad"),
@@ -39,7 +38,7 @@ ALIKE = frozenset(
 _COST = {
     **dict.fromkeys(("divide", "sqrt", "reciprocal"), 2),
     **dict.fromkeys(("exp", "log", "tanh", "sin", "cos"), 5),
-    **dict.fromkeys(("expm1", "log1p", "logaddexp", "power"), 20),
+    **dict.fromkeys(("arctan", "expm1", "log1p", "logaddexp", "power"), 20),
 }
 """Approximate cost of a ufunc, in additions."""
 
@@ -65,10 +64,14 @@ class FusedOp:
 
 def steps_of(node: Node) -> Steps | None:
     """The steps of an op that can be part of a group; None for any other."""
-    if node.op not in FORMULAS or node.output_types[0] not in _FLOATS:
+    if node.op not in FORMULAS:
         return None
-    if any(dtype is not node.output_types[0] for dtype in node.input_types):
+    wanted = node.output_types[0]
+    if wanted is not dtypes.float32 and wanted is not dtypes.float64:
         return None
+    for dtype in node.input_types:
+        if dtype is not wanted:
+            return None
     if node.op == "BiasAdd" and node.attrs["data_format"] == b"NCHW":
         return None
     return steps(node.op)
@@ -87,14 +90,22 @@ class FusedGroup:
 
     __slots__ = ("_compiles", "_dtype", "_ops", "_outputs", "_programs", "least")
 
-    def __init__(self, ops: Sequence[FusedOp], outputs: Sequence[int], dtype: Any) -> None:
-        """`outputs` are the ops whose results are wanted."""
-        self._ops = list(ops)
+    def __init__(
+        self, types: Sequence[str], ops: Callable[[], Sequence[FusedOp]], outputs: Sequence[int], dtype: Any
+    ) -> None:
+        """
+        Args:
+            types: the op types of the group.
+            ops: makes the ops, when arrays come for which the group pays: in many graphs they never do.
+            outputs: the ops whose results are wanted.
+        """
+        self._ops = ops
         self._outputs = list(outputs)
         self._dtype = np.dtype(dtype)
         self._programs: dict[tuple[int, ...], _Program | None] = {}
-        cost = sum(_COST.get(ufunc, 1) for op in ops for ufunc, _ in op.steps)
-        self._compiles = is_compiled({ufunc for op in self._ops for ufunc, _ in op.steps}, self._dtype)
+        counts = Counter(types)
+        cost = sum(count * _COST.get(ufunc, 1) for op, count in counts.items() for ufunc, _ in steps(op))
+        self._compiles = is_compiled({ufunc for op in counts for ufunc, _ in steps(op)}, self._dtype)
         self.least = max(1, (WORTH_COMPILED if self._compiles else WORTH) // cost)
 
     def __call__(self, *values: Any) -> tuple[Any, ...] | None:
@@ -120,8 +131,9 @@ class FusedGroup:
         return None if program is None else program.run(values, shape, self._dtype)
 
     def _program(self, forms: tuple[int, ...]) -> _Program | None:
+        ops = self._ops()
         found: list[int] = []
-        for op in self._ops:
+        for op in ops:
             own = [forms[i] if is_input else found[i] for is_input, i in op.sources]
             if op.type in ALIKE and own[0] != own[1]:
                 return None
@@ -129,7 +141,7 @@ class FusedGroup:
                 return None
             found.append(_FULL if {_ROW, _COLUMN} <= {*own} else max(own))
         size = max(self.least, BLOCK_BYTES // self._dtype.itemsize)
-        return _Program(self._ops, forms, found, self._outputs, size, self._dtype)
+        return _Program(ops, forms, found, self._outputs, size, self._dtype)
 
 
 def _contiguous(value: Any, shape: tuple[int, ...]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +24,10 @@ ROW = 1 << 12
 
 PART = 1 << 18
 """Number of elements of a part that a thread reduces, where all elements become one."""
+
+
+_COMPILED = {"add": 0, "maximum": 1, "multiply": 2}
+"""The kinds of reductions that the compiled kernels have, by the names of NumPy's functions."""
 
 
 def reduced_axes(indices: Any, rank: int) -> tuple[int, ...] | None:
@@ -73,7 +78,7 @@ def _reducer(xp: ModuleType, ufunc: str, method: str) -> Callable[..., Any]:
         at_once = getattr(np, ufunc).reduce
 
         def reduce(x: Any, axis: Any, dtype: Any, keep: bool) -> Any:
-            if ufunc in ("add", "maximum") and dtype == np.float32 and compiled.takes(x):
+            if ufunc in _COMPILED and dtype == np.float32 and compiled.takes(x):
                 found = _reduce_compiled(ufunc, x, axis, keep)
                 if found is not None:
                     return found
@@ -88,7 +93,7 @@ def _reducer(xp: ModuleType, ufunc: str, method: str) -> Callable[..., Any]:
 
 
 def _reduce_compiled(ufunc: str, x: Any, axis: Any, keep: bool) -> Any:
-    """Sums and maxima by the compiled kernels, over the first axes or the last; None for other axes."""
+    """Reductions by the compiled kernels; None for axes that they do not reduce."""
     axes = sorted(range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,))
     kept = [a for a in range(x.ndim) if a not in axes]
     result: Any
@@ -98,7 +103,7 @@ def _reduce_compiled(ufunc: str, x: Any, axis: Any, keep: bool) -> Any:
         count = flat.size // ROW
         parts = np.empty(count + 1, np.float32)
         compiled.native.row_reduce(
-            flat[: count * ROW], parts[:count], count, ROW, ufunc == "maximum", thread_count()
+            flat[: count * ROW], parts[:count], count, ROW, _COMPILED[ufunc], thread_count()
         )
         rest = flat[count * ROW :]
         at_once = getattr(np, ufunc).reduce
@@ -111,9 +116,12 @@ def _reduce_compiled(ufunc: str, x: Any, axis: Any, keep: bool) -> Any:
         return None
     others = x.size // result.size
     if kept == list(range(len(kept))):
-        compiled.native.row_reduce(x, result, result.size, others, ufunc == "maximum", thread_count())
+        compiled.native.row_reduce(x, result, result.size, others, _COMPILED[ufunc], thread_count())
     elif ufunc == "add" and axes == list(range(len(axes))):
         compiled.native.column_sums(x, result, others, result.size, thread_count())
+    elif ufunc == "add" and axes == list(range(axes[0], axes[-1] + 1)):
+        outer = prod(x.shape[: axes[0]])
+        compiled.native.middle_sums(x, result, outer, others, result.size // outer, thread_count())
     else:
         return None
     return result.reshape([1 if a in axes else size for a, size in enumerate(x.shape)]) if keep else result

@@ -24,6 +24,8 @@ def _reduce_sorted(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any,
         result[ids] = neutral
         ufunc.at(result, ids, rows)
         return result
+    if ufunc is np.add and add_rows(result, ids, rows):
+        return result
     starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
     result[ids[starts]] = ufunc.reduceat(rows, starts, axis=0, dtype=rows.dtype)
     return result

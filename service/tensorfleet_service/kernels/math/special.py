@@ -1,7 +1,8 @@
 """Kernels of `tensorfleet.ops.math.special`: error and gamma functions.
 
 All compute in float64, by series that are accurate to a few units in its last place; arrays are cut into
-blocks, so that the many passes over each block stay within the processor's cache.
+blocks, so that the many passes over each block stay within the processor's cache. Of large float32 arrays the
+compiled kernels compute erf in float32.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels.common import broadcast_error
 from tensorfleet_service.kernels.math.chebyshev import ERF, ERFC, ERFINV, LGAMMA, NDTRI, STIRLING
+from tensorfleet_service.kernels.math.compiled import elementwise
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 Function = Callable[[ModuleType, Any], Any]
@@ -191,7 +194,12 @@ def _special(node: KernelNode) -> Kernel:
             result[start : start + _BLOCK] = function(flat[start : start + _BLOCK].astype(np.float64))
         return result.reshape(x.shape)
 
-    return in_blocks if xp is np else whole
+    compiled = elementwise([("erf", "out", ("x0",))], 1, 0) if node.op == "Erf" else None
+
+    def in_float32(x: Any) -> Any:
+        return compiled(x) if takes(x) else in_blocks(x)  # type: ignore[misc]
+
+    return (in_blocks if compiled is None else in_float32) if xp is np else whole
 
 
 _OF_TWO: dict[str, Callable[[ModuleType, Any, Any], Any]] = {

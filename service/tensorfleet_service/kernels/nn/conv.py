@@ -4,6 +4,7 @@ Over images, all three are matrix products with the patches of the images: a pat
 one row of a matrix. The matrix of all patches would be many times as large as the images, so each thread
 copies the patches of some rows of one image at a time into a buffer that stays in the cache, and multiplies
 them there. Those of volumes are too large for that: there it is one product for each position of a window.
+The compiled kernels (`compiled_conv`), where they are installed, read the windows of images where they lie.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, large_product, limit_threads
 from tensorfleet_service.devices.blocks import in_parallel, split, thread_count
+from tensorfleet_service.kernels.nn import compiled_conv
 from tensorfleet_service.kernels.nn.patches import (
     Geometry,
     as_formatted,
@@ -44,6 +46,8 @@ def compute_dtype(dtype: DType) -> Any:
 
 def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
     """Convolves images [n, *space, c] with weights [*window, c, f]: [n, *out, f]."""
+    if prod(geometry.window) > 1 and (found := compiled_conv.convolve(images, weights, geometry)) is not None:
+        return found
     channels, filters = weights.shape[-2:]
     matrix = weights.reshape(-1, filters)
     shape = (len(images), *geometry.out, filters)
@@ -84,6 +88,9 @@ def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
 
 def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) -> Any:
     """The gradient of the weights, from that of the output: [*window, c, f]."""
+    found = compiled_conv.weights_gradient(images, gradient, geometry)
+    if found is not None:
+        return found
     channels, filters = images.shape[-1], gradient.shape[-1]
     shape = (*geometry.window, channels, filters)
     if not images.size or not gradient.size:
@@ -119,6 +126,10 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
 def images_gradient(xp: Any, gradient: Any, weights: Any, geometry: Geometry) -> Any:
     """The gradient of the images, from that of the output: [n, *space, c]."""
     channels, filters = weights.shape[-2:]
+    if prod(geometry.window) > 1:
+        found = compiled_conv.images_gradient(gradient, weights, geometry)
+        if found is not None:
+            return found
     plain = max(geometry.strides) == max(geometry.dilations) == 1
     if plain and _has_patches(geometry) and gradient.size and weights.size:
         # Each element of an image is seen by a window of outputs: this is a convolution, too.

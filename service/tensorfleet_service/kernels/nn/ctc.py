@@ -15,9 +15,16 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import Array
 from tensorfleet_service.kernels.values import host_kernel, invalid
+from tensorfleet_service.threads.running import check as check_step
 
 MAX_STATES = 1 << 27
 """Limit on the forward variables of one step: times by examples by states."""
+
+SHOWN = 100
+"""Number of labels that an error shows."""
+
+PART = 1 << 16
+"""Number of states handled by one call that keeps the interpreter."""
 
 _NONE = -np.inf
 
@@ -72,15 +79,15 @@ class _Labels:
         if not given:
             raise invalid(f"Labels length is zero in batch {example}")
         blank = self._classes - 1
-        text = ",".join(map(str, given))
         if min(given) < 0:
+            text = _shown(given)
             raise invalid(f"All labels must be nonnegative integers, batch: {example} labels: {text}")
         # The first value that is no label ends the sequence.
         count = next((i for i, label in enumerate(given) if label >= blank), len(given))
         if any(label < blank for label in given[count:]):
             raise invalid(
                 "Saw a non-null label (index >= num_classes - 1) following a null label, batch: "
-                f"{example} num_classes: {self._classes} labels: {text}"
+                f"{example} num_classes: {self._classes} labels: {_shown(given)}"
             )
         if count > time:
             if not self._ignore:
@@ -94,6 +101,10 @@ class _Labels:
         if self._collapse:
             labels = [label for i, label in enumerate(labels) if not i or label != labels[i - 1]]
         return labels
+
+
+def _shown(labels: list[int]) -> str:
+    return ",".join(map(str, labels[:SHOWN])) + (",…" if len(labels) > SHOWN else "")
 
 
 def _rows(indices: Any, values: Any, batch: int) -> list[list[int]]:
@@ -117,7 +128,7 @@ def _rows(indices: Any, values: Any, batch: int) -> list[list[int]]:
     return [part.tolist() for part in np.split(values, ends[:-1])] if batch else []
 
 
-@host_kernel("CTCLoss")
+@host_kernel("CTCLoss", lasting=True)
 def ctc_loss(node: KernelNode) -> Kernel:
     merge = node.attrs["ctc_merge_repeated"]
 
@@ -152,15 +163,24 @@ def ctc_loss(node: KernelNode) -> Kernel:
             share = np.exp(both + loss[:, None])
             share[:, ~np.isfinite(loss)] = 0
         gradient = np.exp(log_y)
-        example = np.broadcast_to(np.arange(batch)[:, None], states.shape)
         for t in range(time):
-            np.subtract.at(gradient[t], (example, states), share[t])
+            _take_away(gradient[t], states, share[t])
         counted = (np.arange(time)[:, None] < lengths) & ~labels.skipped
         gradient[~counted] = 0
         loss[labels.skipped | (lengths == 0)] = 0
         return loss.astype(inputs.dtype), gradient.astype(inputs.dtype)
 
     return run
+
+
+def _take_away(gradient: Any, states: Any, share: Any) -> None:
+    """Subtracts the shares [batch, states] from the gradients of the states' classes."""
+    count = max(1, PART // max(states.shape[1], 1))
+    for begin in range(0, len(states), count):
+        check_step()
+        rows = slice(begin, begin + count)
+        example = np.arange(len(states))[rows, None]
+        np.subtract.at(gradient, (np.broadcast_to(example, states[rows].shape), states[rows]), share[rows])
 
 
 def _log_sum(x: Any, axis: int) -> Any:
@@ -181,6 +201,7 @@ def _forward(of_states: Any, stay: Any, skip: Any, inside: Any) -> Any:
     """For each time and state the logarithm of the probability of all paths to it, with it."""
     alpha = np.full_like(of_states, _NONE)
     for t in range(len(of_states)):
+        check_step()
         if not t:
             reached = np.where(np.arange(stay.shape[1]) < 2, 0.0, _NONE)
         else:
@@ -197,6 +218,7 @@ def _backward(of_states: Any, stay: Any, skip: Any, counts: Any, lengths: Any) -
     column = np.arange(stay.shape[1])
     ends = np.where((column < counts[:, None]) & (column >= counts[:, None] - 2), 0.0, _NONE)
     for t in range(len(of_states) - 1, -1, -1):
+        check_step()
         onward = np.full_like(of_states[t], _NONE)
         if t + 1 < len(of_states):
             after = beta[t + 1] + of_states[t + 1]
@@ -241,7 +263,7 @@ def ctc_greedy_decoder(node: KernelNode) -> Kernel:
     return run
 
 
-@host_kernel("CTCBeamSearchDecoder")
+@host_kernel("CTCBeamSearchDecoder", lasting=True)
 def ctc_beam_search_decoder(node: KernelNode) -> Kernel:
     width, paths, merge = (node.attrs[name] for name in ("beam_width", "top_paths", "merge_repeated"))
 
@@ -269,6 +291,7 @@ Prefix = tuple[int, ...]
 def _search(log_y: Any, width: int, paths: int) -> list[tuple[float, Prefix]]:
     """The likeliest sequences of one example, with the logarithms of their probabilities, best first."""
     blank = log_y.shape[1] - 1
+    most = 4 * width + PART  # candidates at a time: each beam may have as many as there are beams
     # For each sequence the probability of the paths that end in a blank, and of those that do not.
     beams: dict[Prefix, tuple[float, float]] = {(): (0.0, _NONE)}
     for row in log_y:
@@ -287,6 +310,7 @@ def _search(log_y: Any, width: int, paths: int) -> list[tuple[float, Prefix]]:
         scores = [(float(np.logaddexp(*ends)), prefix) for prefix, ends in fresh.items()]
         labels = row[:blank]
         for prefix, (in_blank, _) in beams.items():
+            check_step()
             longer = labels + totals[prefix]
             if prefix:
                 longer[prefix[-1]] = labels[prefix[-1]] + in_blank
@@ -297,10 +321,12 @@ def _search(log_y: Any, width: int, paths: int) -> list[tuple[float, Prefix]]:
             for label in likely:
                 child = (*prefix, int(label))
                 if child not in beams and longer[label] > _NONE:
-                    fresh[child] = (_NONE, float(longer[label]))
                     scores.append((float(longer[label]), child))
+            if len(scores) > most:
+                scores = heapq.nlargest(width, scores, key=lambda entry: entry[0])
         kept = heapq.nlargest(width, scores, key=lambda entry: entry[0])
-        beams = {prefix: fresh[prefix] for _, prefix in kept}
+        # Those that are new have no path that ends in a blank.
+        beams = {prefix: fresh.get(prefix, (_NONE, score)) for score, prefix in kept}
     ends = [(float(np.logaddexp(*pair)), prefix) for prefix, pair in beams.items()]
     if len(ends) < paths:
         raise invalid("Less leaves in the beam search than requested.")

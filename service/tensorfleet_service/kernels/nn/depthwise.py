@@ -1,6 +1,7 @@
 """Kernels of depthwise convolution: each channel is convolved with filters of its own.
 
-As this is no product of matrices, the kernels go over the positions of the window, with all windows at once.
+As this is no product of matrices, the kernels go over the positions of the window, with all windows at once;
+the compiled ones (`compiled_conv`) take one window after the other.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Any
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
+from tensorfleet_service.kernels.nn import compiled_conv
 from tensorfleet_service.kernels.nn.conv import compute_dtype
 from tensorfleet_service.kernels.nn.patches import (
     Geometry,
@@ -56,11 +58,13 @@ def depthwise(node: KernelNode) -> Kernel:
                 None, None, f"input and filter must have the same depth: {images.shape[3]} vs {channels}"
             )
         geometry = Geometry(windows, images.shape[1:3], weights.shape[:2])
-        padded = geometry.padded(xp, images)[..., None]
-        out = xp.zeros((len(images), *geometry.out, channels, multiplier), inner)
-        for position in geometry.positions():
-            out += padded[geometry.at(position)] * weights[position]
-        out = out.reshape(*out.shape[:3], channels * multiplier)
+        out = compiled_conv.depthwise(images, weights, geometry)
+        if out is None:
+            padded = geometry.padded(xp, images)[..., None]
+            out = xp.zeros((len(images), *geometry.out, channels, multiplier), inner)
+            for position in geometry.positions():
+                out += padded[geometry.at(position)] * weights[position]
+            out = out.reshape(*out.shape[:3], channels * multiplier)
         return as_formatted(xp, out, windows).astype(dtype, copy=False)
 
     return run
@@ -78,6 +82,9 @@ def depthwise_backprop_input(node: KernelNode) -> Kernel:
         weights = weights.astype(inner, copy=False)
         geometry = Geometry(windows, tuple(sizes[a] for a in windows.space_axes), weights.shape[:2])
         _check(sizes[0], sizes[windows.channel_axis], weights.shape, gradient, geometry)
+        out = compiled_conv.depthwise_images_gradient(gradient, weights, geometry)
+        if out is not None:
+            return as_formatted(xp, out, windows).astype(dtype, copy=False)
         gradient = gradient.reshape(*gradient.shape[:3], *weights.shape[2:])
         padded = xp.zeros((len(gradient), *geometry.size, weights.shape[2]), inner)
         for position in geometry.positions():
@@ -100,6 +107,9 @@ def depthwise_backprop_filter(node: KernelNode) -> Kernel:
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         geometry = Geometry(windows, images.shape[1:3], shape[:2])
         _check(len(images), images.shape[3], shape, gradient, geometry)
+        out = compiled_conv.depthwise_weights_gradient(images, gradient, geometry)
+        if out is not None:
+            return out.astype(dtype, copy=False)
         gradient = gradient.reshape(*gradient.shape[:3], *shape[2:])
         padded = geometry.padded(xp, images)
         out = xp.empty(shape, inner)

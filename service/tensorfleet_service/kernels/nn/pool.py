@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -149,7 +150,7 @@ def max_pool_grad(node: KernelNode) -> Kernel:
     return run
 
 
-@kernel("MaxPoolGradGrad")
+@kernel("MaxPoolGradGrad", "MaxPool3DGradGrad")
 def max_pool_grad_grad(node: KernelNode) -> Kernel:
     xp, (windows, window) = node.xp, _sliding(node)
 
@@ -231,5 +232,39 @@ def avg_pool_grad(node: KernelNode) -> Kernel:
             result[geometry.at(position)] += share
         out = as_formatted(xp, geometry.inner(result), windows)
         return xp.ascontiguousarray(out).astype(dtype, copy=False)
+
+    return run
+
+
+_WITH_SIZES: dict[str, tuple[str, Callable[[KernelNode], Any]]] = {
+    "MaxPoolV2": ("MaxPool", max_pool),
+    "MaxPoolGradV2": ("MaxPoolGrad", max_pool_grad),
+    "MaxPoolGradGradV2": ("MaxPoolGradGrad", max_pool_grad_grad),
+}
+
+
+@kernel(*_WITH_SIZES)
+def pool_by_sizes(node: KernelNode) -> Kernel:
+    """Pooling whose sizes of windows are the last two inputs."""
+    op, factory = _WITH_SIZES[node.op]
+    last: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
+
+    def run(*inputs: Any) -> Any:
+        *values, ksize, strides = inputs
+        if ksize.shape != (4,):
+            raise errors.InvalidArgumentError(
+                None, None, "Sliding window ksize field must specify 4 dimensions"
+            )
+        if strides.shape != (4,):
+            raise errors.InvalidArgumentError(
+                None, None, "Sliding window strides field must specify 4 dimensions"
+            )
+        sizes = tuple(ksize.tolist()), tuple(strides.tolist())
+        found = last[0] if last else None
+        if found is None or found[:2] != sizes:
+            attrs = {**node.attrs, "ksize": list(sizes[0]), "strides": list(sizes[1])}
+            found = (*sizes, factory(replace(node, op=op, attrs=attrs)))
+            last[:] = [found]
+        return found[2](*values)
 
     return run

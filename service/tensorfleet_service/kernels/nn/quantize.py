@@ -17,24 +17,27 @@ F = np.float32
 _GREATEST = np.finfo(np.float32).max
 
 
-def _raw(dtype: DType) -> Any:
+def raw(dtype: DType) -> Any:
     """The plain dtype of the integers of a quantized one."""
     return np.dtype(dtype.name.removeprefix("q"))
 
 
-def _plain(value: Any, dtype: DType) -> Any:
+def plain(value: Any, dtype: DType) -> Any:
+    """The integers of a quantized tensor, of a plain dtype."""
     array = host_array(value)
-    return np.ascontiguousarray(array).view(_raw(dtype)).reshape(array.shape)
+    return np.ascontiguousarray(array).view(raw(dtype)).reshape(array.shape)
 
 
-def _as_quantized(values: Any, dtype: DType) -> Any:
-    plain = np.ascontiguousarray(values.astype(_raw(dtype)))
+def as_quantized(values: Any, dtype: DType) -> Any:
+    """A quantized tensor of integers."""
+    integers = np.ascontiguousarray(values.astype(raw(dtype)))
     assert dtype.np is not None
-    return plain.reshape(-1).view(dtype.np).reshape(values.shape)
+    return integers.reshape(-1).view(dtype.np).reshape(values.shape)
 
 
-def _limits(dtype: DType) -> tuple[int, int]:
-    info = np.iinfo(_raw(dtype))
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest integer of a quantized dtype."""
+    info = np.iinfo(raw(dtype))
     return int(info.min), int(info.max)
 
 
@@ -61,7 +64,7 @@ def _bounds(node: KernelNode, values: Any, low: Any, high: Any) -> tuple[Any, An
     return low.reshape(shape), high.reshape(shape)
 
 
-def _halves_away(x: Any) -> Any:
+def halves_away(x: Any) -> Any:
     """Rounding with halves away from zero, as C's `round`."""
     whole = np.trunc(x)
     return whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(x.dtype.type(1), x), x.dtype.type(0))
@@ -162,7 +165,7 @@ def quantize(node: KernelNode) -> Kernel:
         attrs["round_mode"] == b"HALF_TO_EVEN",
         attrs["narrow_range"],
     )
-    nudge, (lowest, highest) = F(attrs["ensure_minimum_range"]), _limits(dtype)
+    nudge, (lowest, highest) = F(attrs["ensure_minimum_range"]), limits(dtype)
     if to_even and mode != "SCALED":
         raise invalid(f"Round mode 'HALF_TO_EVEN' only supported for mode 'SCALED', but mode is '{mode}'.")
 
@@ -189,16 +192,16 @@ def quantize(node: KernelNode) -> Kernel:
             scale = np.minimum(by_low, by_high).astype(F)
             least, most = (bottom / scale).astype(F), (F(highest) / scale).astype(F)
             scaled = np.clip(x, least, most) * scale
-            made = np.rint(scaled) if to_even else _halves_away(scaled)
+            made = np.rint(scaled) if to_even else halves_away(scaled)
         elif mode == "MIN_COMBINED":
             scale = ((float(highest) - float(lowest)) / (most - least).astype(np.float64)).astype(F)
             moved = (np.clip(x, least, most) - least) * scale
             half = F((float(highest) - lowest + 1) / 2)
-            made = _halves_away(moved - half) if lowest < 0 else np.floor(moved + F(0.5))
+            made = halves_away(moved - half) if lowest < 0 else np.floor(moved + F(0.5))
         else:
             made = _by_first(x, least, most, lowest, highest)
         made = np.clip(made.astype(np.float64), lowest, highest)
-        return _as_quantized(made, dtype), least.reshape(shape)[()], most.reshape(shape)[()]
+        return as_quantized(made, dtype), least.reshape(shape)[()], most.reshape(shape)[()]
 
     return run
 
@@ -208,13 +211,13 @@ def _by_first(x: Any, least: Any, most: Any, lowest: int, highest: int) -> Any:
     steps = float(highest) - lowest + 1
     with np.errstate(all="ignore"):
         scale = np.where(most == least, 0.0, (steps - 1) / (np.asarray(most, np.float64) - least))
-    rounded = _halves_away(np.asarray(x * scale.astype(F), F)).astype(np.float64)
-    return rounded - _halves_away(np.asarray(least * scale, np.float64)) + lowest
+    rounded = halves_away(np.asarray(x * scale.astype(F), F)).astype(np.float64)
+    return rounded - halves_away(np.asarray(least * scale, np.float64)) + lowest
 
 
-def _quantized_number(value: float, low: float, high: float, dtype: DType) -> int:
+def quantized_number(value: float, low: float, high: float, dtype: DType) -> int:
     """The integer that stands for a number, which may be out of the dtype's range."""
-    lowest, highest = _limits(dtype)
+    lowest, highest = limits(dtype)
     if low == high:
         return lowest
     steps = float(highest) - lowest + 1
@@ -227,11 +230,11 @@ def _quantized_number(value: float, low: float, high: float, dtype: DType) -> in
 @kernel("Dequantize")
 def dequantize(node: KernelNode) -> Kernel:
     attrs, dtype, target = node.attrs, node.input_types[0], node.output_types[0].as_numpy_dtype
-    mode, (lowest, highest) = attrs["mode"].decode(), _limits(node.input_types[0])
+    mode, (lowest, highest) = attrs["mode"].decode(), limits(node.input_types[0])
     narrow = attrs["narrow_range"]
 
     def run(values: Any, low: Any, high: Any) -> Any:
-        x = _plain(values, dtype)
+        x = plain(values, dtype)
         scale: Any
         least, most = (np.asarray(end, F) for end in _bounds(node, x, low, high))
         if mode == "MIN_COMBINED":
@@ -249,7 +252,7 @@ def dequantize(node: KernelNode) -> Kernel:
             span = (most.astype(np.float64) - least) * (steps / (steps - 1))
             scale = span / steps
             with np.errstate(all="ignore"):
-                start = np.where(scale == 0, least, _halves_away(least / scale) * scale)
+                start = np.where(scale == 0, least, halves_away(least / scale) * scale)
             made = start + (x.astype(np.float64) - lowest) * scale
         return node.xp.asarray(made.astype(target))[()]
 
@@ -261,13 +264,13 @@ def relu(node: KernelNode) -> Kernel:
     dtype, six = node.input_types[0], node.op.endswith("6")
 
     def run(values: Any, low: Any, high: Any) -> Any:
-        lowest, highest = _limits(dtype)
-        zero = min(max(_quantized_number(0.0, float(low), float(high), dtype), lowest), highest)
-        x = np.maximum(_plain(values, dtype), _raw(dtype).type(zero))
+        lowest, highest = limits(dtype)
+        zero = min(max(quantized_number(0.0, float(low), float(high), dtype), lowest), highest)
+        x = np.maximum(plain(values, dtype), raw(dtype).type(zero))
         if six:
-            top = min(max(_quantized_number(6.0, float(low), float(high), dtype), lowest), highest)
-            x = np.minimum(x, _raw(dtype).type(top))
-        return _as_quantized(x, node.output_types[0]), F(low), F(high)
+            top = min(max(quantized_number(6.0, float(low), float(high), dtype), lowest), highest)
+            x = np.minimum(x, raw(dtype).type(top))
+        return as_quantized(x, node.output_types[0]), F(low), F(high)
 
     return run
 
@@ -287,10 +290,10 @@ def matmul(node: KernelNode) -> Kernel:
                 raise invalid("The ends of a range must be scalars")
             if x.ndim != 2:
                 raise invalid(f"a and b must be matrices, got shape {shape_text(x.shape)}")
-            plain = _plain(x, dtype).astype(np.int64)
-            zero = _quantized_number(0.0, float(low), float(high), dtype)
-            matrices.append((plain.T if flip else plain) - zero)
-            lowest, highest = _limits(dtype)
+            integers = plain(x, dtype).astype(np.int64)
+            zero = quantized_number(0.0, float(low), float(high), dtype)
+            matrices.append((integers.T if flip else integers) - zero)
+            lowest, highest = limits(dtype)
             levels.append(F((F(high) - F(low)) / F(float(highest) - lowest)))
         if matrices[0].shape[1] != matrices[1].shape[0]:
             raise invalid(
@@ -298,15 +301,15 @@ def matmul(node: KernelNode) -> Kernel:
             )
         product = (matrices[0] @ matrices[1]).astype(np.int32)
         level = F(levels[0] * levels[1])
-        lowest, highest = _limits(node.output_types[0])
-        return _as_quantized(product, node.output_types[0]), level * F(lowest), level * F(highest)
+        lowest, highest = limits(node.output_types[0])
+        return as_quantized(product, node.output_types[0]), level * F(lowest), level * F(highest)
 
     return run
 
 
 def _used_range(x: Any, dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
     """The numbers that the least and the greatest integer of a tensor stand for; zero is in between."""
-    lowest, highest = _limits(dtype)
+    lowest, highest = limits(dtype)
     steps = float(highest) - lowest + 1
     scale = (float(high) - float(low)) * (steps / (steps - 1)) / steps
     start = float(np.rint(float(low) / scale) * scale) if scale else float(low)
@@ -316,26 +319,26 @@ def _used_range(x: Any, dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
 
 def _in_other_range(x: Any, dtype: DType, low: Any, high: Any, target: DType, least: Any, most: Any) -> Any:
     """Integers of another dtype and range that stand for the same numbers."""
-    lowest, highest = _limits(dtype)
+    lowest, highest = limits(dtype)
     steps = float(highest) - lowest + 1
     scale = (float(high) - float(low)) * (steps / (steps - 1)) / steps
     start = float(np.rint(float(low) / scale) * scale) if scale else float(low)
     numbers = (start + (x.astype(np.float64) - lowest) * scale).astype(F)
-    bottom, top = _limits(target)
+    bottom, top = limits(target)
     wide = float(top) - bottom + 1
     span = (float(most) - float(least)) * (wide / (wide - 1))
     if not span:
         return np.full(x.shape, bottom, np.float64)
     factor = wide / span
-    made = _halves_away(numbers.astype(np.float64) * factor)
-    made = made - _halves_away(np.float64(float(least) * factor)) + bottom
+    made = halves_away(numbers.astype(np.float64) * factor)
+    made = made - halves_away(np.float64(float(least) * factor)) + bottom
     return np.clip(made, bottom, top)
 
 
 @kernel("RequantizationRange")
 def requantization_range(node: KernelNode) -> Kernel:
     dtype = node.input_types[0]
-    return lambda x, low, high: _used_range(_plain(x, dtype), dtype, low, high)
+    return lambda x, low, high: _used_range(plain(x, dtype), dtype, low, high)
 
 
 @kernel("Requantize", "QuantizeDownAndShrinkRange")
@@ -343,7 +346,7 @@ def requantize(node: KernelNode) -> Kernel:
     dtype, target = node.input_types[0], node.output_types[0]
 
     def run(values: Any, low: Any, high: Any, least: Any = None, most: Any = None) -> Any:
-        x = _plain(values, dtype)
+        x = plain(values, dtype)
         if least is None:
             least, most = _used_range(x, dtype, low, high)
         elif least > 0:
@@ -351,7 +354,7 @@ def requantize(node: KernelNode) -> Kernel:
         elif most < least:
             raise invalid(f"requested_output_max must be >= requested_output_min, but got {most} and {least}")
         return (
-            _as_quantized(_in_other_range(x, dtype, low, high, target, least, most), target),
+            as_quantized(_in_other_range(x, dtype, low, high, target, least, most), target),
             F(least),
             F(most),
         )

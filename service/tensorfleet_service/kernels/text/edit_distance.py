@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.sparse import check, elements, linear, sizes_of, starts_of
+from tensorfleet_service.kernels.sparse import check, elements, linear, numbered, sizes_of, starts_of
 from tensorfleet_service.kernels.values import host_kernel, invalid
+from tensorfleet_service.threads.running import check as check_step
 
 
 def _sequences(indices: Any, values: Any, sizes: list[int]) -> dict[int, Any]:
@@ -29,6 +30,7 @@ def _distance(a: Any, b: Any) -> int:
     steps = np.arange(len(b) + 1)
     row = steps
     for i, element in enumerate(a):
+        check_step()
         best = np.empty_like(row)
         best[0] = i + 1
         np.minimum(row[1:] + 1, row[:-1] + (b != element), out=best[1:])
@@ -36,7 +38,7 @@ def _distance(a: Any, b: Any) -> int:
     return int(row[-1])
 
 
-@host_kernel("EditDistance")
+@host_kernel("EditDistance", lasting=True)
 def edit_distance(node: KernelNode) -> Kernel:
     normalize = node.attrs["normalize"]
 
@@ -49,6 +51,8 @@ def edit_distance(node: KernelNode) -> Kernel:
             raise invalid("hypothesis and truth must have rank 2 or more")
         sizes = [max(a, b) for a, b in zip(sizes_of(hshape[:-1]), sizes_of(tshape[:-1]), strict=True)]
         result = np.zeros(elements(sizes), np.float32)
+        if hv.dtype == object:
+            hv, tv = numbered(hv, tv)
         ours, true = _sequences(hi, hv, sizes), _sequences(ti, tv, sizes)
         nothing = hv[:0]
         for place in ours.keys() | true.keys():

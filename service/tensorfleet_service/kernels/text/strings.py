@@ -14,12 +14,16 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 PART = 1 << 16
 """Number of elements taken out of an array, or put into one, at a time; it holds the interpreter's lock."""
 
 TEXT_PART = 3 << 20
 """Number of bytes of a text processed at a time; divisible by three and four."""
+
+WORDS_PART = 1 << 20
+"""Number of bytes of UTF-8 whose case is changed at a time."""
 
 SHOWN = 200
 """Number of bytes of a text that an error shows."""
@@ -37,7 +41,7 @@ MAX_TEXT = 64 << 20
 
 def _decoded(item: bytes) -> str:
     if len(item) > MAX_TEXT:
-        raise invalid(f"A UTF-8 text of {len(item)} bytes is too long: {MAX_TEXT} bytes at most")
+        raise _too_long(item)
     return item.decode("utf-8", "surrogateescape")
 
 
@@ -48,6 +52,7 @@ def _each(function: Callable[[Any], Any], dtype: Any = object) -> Kernel:
         flat = x.reshape(-1)
         result = np.empty(x.size, dtype)
         for begin in range(0, x.size, PART):
+            check_step()
             result[begin : begin + PART] = [function(item) for item in flat[begin : begin + PART].tolist()]
         return result.reshape(x.shape)
 
@@ -63,6 +68,40 @@ def _by_parts(function: Callable[[bytes], bytes], size: int = TEXT_PART) -> Call
         return b"".join([function(item[i : i + size]) for i in range(0, len(item), size)])
 
     return whole
+
+
+def _by_words(function: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """As `_by_parts`, of UTF-8 that is cut after spaces, as what is before a letter may change its case.
+
+    Where no space comes for as long as a part is, it is cut before a character.
+    """
+
+    def whole(item: bytes) -> bytes:
+        if len(item) <= WORDS_PART:
+            return function(item)
+        if len(item) > MAX_TEXT:
+            raise _too_long(item)
+        parts = []
+        begin = 0
+        while begin < len(item):
+            check_step()
+            end = min(begin + WORDS_PART, len(item))
+            if end < len(item):
+                space = item.rfind(b" ", begin, end)
+                if space >= 0:
+                    end = space + 1
+                else:
+                    while end > begin + WORDS_PART - 4 and item[end] & 0xC0 == 0x80:
+                        end -= 1
+            parts.append(function(item[begin:end]))
+            begin = end
+        return b"".join(parts)
+
+    return whole
+
+
+def _too_long(item: bytes) -> errors.OpError:
+    return invalid(f"A UTF-8 text of {len(item)} bytes is too long: {MAX_TEXT} bytes at most")
 
 
 def _text(attr: bytes) -> str:
@@ -81,6 +120,7 @@ def string_join(node: KernelNode) -> Kernel:
         columns = [np.broadcast_to(x, shape).reshape(-1) for x in inputs]
         result = np.empty(int(np.prod(shape)), object)
         for begin in range(0, result.size, PART):
+            check_step()
             part = [column[begin : begin + PART].tolist() for column in columns]
             result[begin : begin + PART] = [separator.join(row) for row in zip(*part, strict=True)]
         return result.reshape(shape)
@@ -111,6 +151,8 @@ def reduce_join(node: KernelNode) -> Kernel:
         rows = x.transpose(kept + axes[::-1]).reshape(groups, count)
         result = np.empty(groups, object)
         for i in range(groups):
+            if not i % 256:
+                check_step()
             result[i] = separator.join(_joined(rows[i], separator))
         dims = [1 if axis in axes else d for axis, d in enumerate(x.shape)]
         return result.reshape(dims if keep else [x.shape[axis] for axis in kept])
@@ -184,6 +226,8 @@ def string_to_number(node: KernelNode) -> Kernel:
     def run(x: Any) -> Any:
         result = np.empty(x.size, dtype.np)
         for i, item in enumerate(x.reshape(-1).tolist()):
+            if not i % 4096:
+                check_step()
             try:
                 result[i] = number(item)
             except ValueError:
@@ -230,6 +274,8 @@ def substr(node: KernelNode) -> Kernel:
         columns = [np.broadcast_to(v, shape).reshape(-1).tolist() for v in (x, pos, length)]
         result = np.empty(len(columns[0]), object)
         for i, (item, begin, count) in enumerate(zip(*columns, strict=True)):
+            if not i % 4096:
+                check_step()
             part = cut(item, begin, count)
             if part is None:
                 raise invalid(f"pos {begin} out of range for string b'{_text(item)}' at index {i}")
@@ -308,7 +354,8 @@ def _case(node: KernelNode, ascii_only: Callable[[bytes], bytes], full: Callable
         case b"":
             return _each(_by_parts(ascii_only))
         case b"utf-8":
-            return _each(lambda item: full(_decoded(item)).encode("utf-8", "surrogateescape"))
+            whole = _by_words(lambda part: full(_decoded(part)).encode("utf-8", "surrogateescape"))
+            return _each(whole)
     raise invalid(f"only utf8 or '' (no encoding) is supported, received {_text(node.attrs['encoding'])}")
 
 

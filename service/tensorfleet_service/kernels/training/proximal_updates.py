@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet_service.kernels.training.update_rule import Prepare, Update
 
 
@@ -36,6 +38,8 @@ def ftrl(xp: Any, attrs: dict[str, Any]) -> Prepare:
     def prepare(lr: Any, l1: Any, l2: Any, *others: Any) -> Update:
         shrinkage, lr_power = others if len(others) == 2 else (None, others[0])
         is_root = bool(lr_power == -0.5)
+        # The smallest positive number: what is divided by it in place of 0 is infinite, or 0 itself.
+        least = np.nextafter(lr.dtype.type(0), lr.dtype.type(1))
         threshold = l1 * lr if by_rate else l1
         decay = 2 * l2 * lr if by_rate else 2 * l2
 
@@ -60,9 +64,11 @@ def ftrl(xp: Any, attrs: dict[str, Any]) -> Prepare:
             xp.sign(linear, out=t)
             t *= threshold
             t -= linear
+            # Where L1 wins, the weight is 0, also where nothing has been learned and u is 0; not -0.
+            t *= xp.greater(xp.absolute(linear), threshold)
+            xp.maximum(u, least, out=u)
             t /= u
-            t[xp.absolute(linear) <= threshold] = 0
-            var[...] = t
+            xp.add(t, 0, out=var)
 
         return update
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.collectives.call import Call, Key, Place, Verb, describe, error_fields, order
+from tensorfleet_service.collectives.ring import combine
+from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.feed_layout import task_of
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 _LEADING_JOBS = ("chief", "master", "worker")
 
-Send = Callable[["Peer | None", Verb, int, dict[str, Any]], None]
-"""Sends a message to a task, or to this one for None; messages to lost peers are dropped."""
+Send = Callable[["Peer | None", Verb, int, dict[str, Any], Sequence[Any]], None]
+"""Sends a message with tensors to a task, or to this one for None; those to lost peers are dropped."""
 
 
 def choose(tasks: Iterable[str], configured: str) -> str:
@@ -51,13 +53,19 @@ def choose(tasks: Iterable[str], configured: str) -> str:
 
 @dataclass(slots=True)
 class _Join:
-    """A member that has come: `peer` is its task's connection, None on the leader's own task."""
+    """A member that has come.
+
+    Attributes:
+        peer: its task's connection, None on the leader's own task.
+        value: its tensor, where it is small and not to be received.
+    """
 
     peer: Peer | None
     place: Place
     number: int
     call: Call
     known: list[Place]
+    value: Any
 
 
 @dataclass(slots=True, eq=False)
@@ -106,13 +114,21 @@ class Leader:
     def __len__(self) -> int:
         return len(self._rounds) + len(self._pending) + len(self._joins)
 
-    def receive(self, peer: Peer | None, verb: int, number: int, fields: dict[str, Any]) -> None:
+    def receive(
+        self,
+        peer: Peer | None,
+        verb: int,
+        number: int,
+        fields: dict[str, Any],
+        tensors: Sequence[Any] = (),
+    ) -> None:
         """Handles a message from a task; None is this one."""
         place = self._here if peer is None else (peer.task, peer.incarnation)
         match verb:
             case Verb.JOIN:
                 known = [(str(device), int(incarnation)) for device, incarnation in fields["known"]]
-                self._join(_Join(peer, place, number, Call.from_dict(fields["call"]), known))
+                call = Call.from_dict(fields["call"])
+                self._join(_Join(peer, place, number, call, known, _small_value(call, tensors)))
             case Verb.LEAVE:
                 found = self._joins.get((place, number))
                 if found is not None:
@@ -184,6 +200,10 @@ class Leader:
                 complete, errors.AbortedError(None, None, f"{describe(complete.key)}: a task restarted")
             )
             return
+        members = [(join.call.device, join.place[1]) for join in ranks]
+        if ranks[0].call.is_small:
+            self._answer(complete, ranks, members)
+            return
         complete.active = {task for task, _ in places}
         for position, place in enumerate(places):
             own = [join for join in ranks if join.place == place]
@@ -193,9 +213,21 @@ class Leader:
                 "position": position,
                 "counts": [sum(join.place == other for join in ranks) for other in places],
                 "source": places.index(complete.joins[senders[0]].place) if senders else 0,
-                "members": [(join.call.device, join.place[1]) for join in ranks],
+                "members": members,
             }
-            self._send(own[0].peer, Verb.START, complete.id, start)
+            self._send(own[0].peer, Verb.START, complete.id, start, ())
+
+    def _answer(self, complete: _Round, ranks: list[_Join], members: list[Place]) -> None:
+        """Computes the result of small tensors and sends it to all: the way through the ring is longer."""
+        try:
+            result = combine(ranks[0].call, [join.value for join in ranks])
+        except Exception as e:
+            self._fail(complete, as_op_error(e, f"{describe(complete.key)} on {self._here[0]}"))
+            return
+        self._forget(complete)
+        for joins in _by_task(complete):
+            fields = {"joins": [join.number for join in joins], "members": members}
+            self._send(joins[0].peer, Verb.RESULT, complete.id, fields, (result,))
 
     def _done(self, task: str, round_id: int) -> None:
         running = self._rounds.get(round_id)
@@ -223,15 +255,12 @@ class Leader:
     def _fail(self, failed: _Round, error: errors.OpError) -> None:
         """Ends a round for all members that have come."""
         self._forget(failed)
-        by_task: dict[Place, list[_Join]] = {}
-        for join in failed.joins.values():
-            by_task.setdefault(join.place, []).append(join)
-        for joins in by_task.values():
-            self._send(joins[0].peer, Verb.FAIL, failed.id, _failure(joins, error))
+        for joins in _by_task(failed):
+            self._send(joins[0].peer, Verb.FAIL, failed.id, _failure(joins, error), ())
 
     def _refuse(self, join: _Join, error: errors.OpError) -> None:
         """Fails a single member."""
-        self._send(join.peer, Verb.FAIL, 0, _failure([join], error))
+        self._send(join.peer, Verb.FAIL, 0, _failure([join], error), ())
 
     def lost(self, place: Place, error: errors.OpError) -> None:
         """Fails the collectives that a lost process of a task has joined, or is known to belong to.
@@ -276,6 +305,31 @@ class Leader:
         if absent:
             return f"none of {', '.join(sorted(absent, key=order))}"
         return "no other device of these tasks"
+
+
+def _by_task(found: _Round) -> Iterable[list[_Join]]:
+    """The members that have come, those of a task together."""
+    tasks: dict[Place, list[_Join]] = {}
+    for join in found.joins.values():
+        tasks.setdefault(join.place, []).append(join)
+    return tasks.values()
+
+
+def _small_value(call: Call, tensors: Sequence[Any]) -> Any:
+    """The tensor that came with a request to join; None where none belongs there.
+
+    Raises:
+        ValueError: there is one too many or too few, or it is not what the request says.
+    """
+    has_value = call.is_small and (call.kind != "broadcast" or call.sends)
+    if len(tensors) != has_value:
+        raise ValueError(f"a request to join a collective came with {len(tensors)} tensors")
+    if not has_value:
+        return None
+    (value,) = tensors
+    if value.shape != call.shape or value.dtype != call.dtype:
+        raise ValueError(f"a request to join a collective came with a tensor {value.dtype}{value.shape}")
+    return value
 
 
 def _failure(joins: Sequence[_Join], error: errors.OpError) -> dict[str, Any]:

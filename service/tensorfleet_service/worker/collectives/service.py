@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -68,7 +68,7 @@ class Collectives:
         self._early = EarlyChunks()
         self._lost_leader: tuple[errors.OpError, float] | None = None
         self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
-        self._outbox: list[tuple[int, Verb, bytes]] | None = None
+        self._outbox: list[tuple[int, Verb, bytes, Sequence[Any]]] | None = None
         self._closed = False
         self._completed: list[tuple[Future, Any, errors.OpError | None]] = []
         self._deadlines = Deadlines()
@@ -116,8 +116,9 @@ class Collectives:
             number = next(self._numbers)
             future = Future(partial(self._leave, number), self)
             self._members[number] = CollectiveMember(call, value, future, group)
+            tensors = (value,) if call.is_small and value is not None else ()
             try:
-                self._to_leader(Verb.JOIN, number, {"call": call.to_dict(), "known": group.members})
+                self._to_leader(Verb.JOIN, number, {"call": call.to_dict(), "known": group.members}, tensors)
             except errors.OpError as e:
                 self._end_member(number, e)
         return future
@@ -164,10 +165,10 @@ class Collectives:
         try:
             fields = unpack(frame.meta)
             with self._locked():
-                if frame.detail in (Verb.START, Verb.FAIL):
-                    self._follow(frame.detail, frame.number, fields)
+                if frame.detail in (Verb.START, Verb.FAIL, Verb.RESULT):
+                    self._follow(frame.detail, frame.number, fields, frame.tensors)
                 else:
-                    self._leader.receive(peer, frame.detail, frame.number, fields)
+                    self._leader.receive(peer, frame.detail, frame.number, fields, frame.tensors)
         except (KeyError, TypeError) as e:
             raise ValueError(f"a message about a collective lacks {e}") from None
 
@@ -249,29 +250,42 @@ class Collectives:
     def _reach(self, task: str) -> AnyPeer | None:
         return None if self._peers is None else self._peers.existing(task)
 
-    def _tell(self, peer: Peer | None, verb: Verb, number: int, fields: dict[str, Any]) -> None:
+    def _tell(
+        self,
+        peer: Peer | None,
+        verb: Verb,
+        number: int,
+        fields: dict[str, Any],
+        tensors: Sequence[Any],
+    ) -> None:
         """Sends a message as the leader to a member."""
         if peer is None:
-            self._follow(verb, number, fields)
+            self._follow(verb, number, fields, tensors)
             return
         try:
-            peer.tell(Kind.COLLECTIVE, number, verb, pack(fields))
+            peer.tell(Kind.COLLECTIVE, number, verb, pack(fields), tensors)
         except errors.UnavailableError as e:
             log.debug("%s was not told of a collective: %s", peer.task, e.message)
+        except errors.ResourceExhaustedError as e:
+            if tensors:  # there is no memory for the copy that is sent
+                failure = {"joins": fields["joins"], **error_fields(e)}
+                self._tell(peer, Verb.FAIL, number, failure, ())
 
-    def _to_leader(self, verb: Verb, number: int, fields: dict[str, Any]) -> None:
+    def _to_leader(
+        self, verb: Verb, number: int, fields: dict[str, Any], tensors: Sequence[Any] = ()
+    ) -> None:
         """Sends a message as a member to the leader; keeps it until there is a connection."""
         if self._leading == self.here[0]:
-            self._leader.receive(None, verb, number, fields)
+            self._leader.receive(None, verb, number, fields, tensors)
             return
         peer = self._reach(self._leading) if self._outbox is None else None
         if peer is not None:
-            streaming(peer).tell(Kind.COLLECTIVE, number, verb, pack(fields))
+            streaming(peer).tell(Kind.COLLECTIVE, number, verb, pack(fields), tensors)
             return
         if self._outbox is None:
             self._outbox = []
             self._pool.submit(self._find_leader)
-        self._outbox.append((number, verb, pack(fields)))
+        self._outbox.append((number, verb, pack(fields), tensors))
 
     def _find_leader(self) -> None:
         """Connects to the leader, as long as members need it; then sends their messages."""
@@ -309,8 +323,8 @@ class Collectives:
                     continue
                 outbox, self._outbox = self._outbox, None
                 try:
-                    for number, verb, meta in outbox if peer is not None else []:
-                        peer.tell(Kind.COLLECTIVE, number, verb, meta)  # type: ignore[union-attr]
+                    for number, verb, meta, tensors in outbox if peer is not None else []:
+                        peer.tell(Kind.COLLECTIVE, number, verb, meta, tensors)  # type: ignore[union-attr]
                 except errors.UnavailableError as e:
                     for number in list(self._members):
                         self._end_member(number, e)
@@ -326,7 +340,7 @@ class Collectives:
 
     # Rounds
 
-    def _follow(self, verb: int, round_id: int, fields: dict[str, Any]) -> None:
+    def _follow(self, verb: int, round_id: int, fields: dict[str, Any], tensors: Sequence[Any]) -> None:
         """Handles a message of the leader."""
         if verb == Verb.FAIL:
             self._end_round(round_id)
@@ -334,6 +348,13 @@ class Collectives:
                 self._end_member(number, error_of(fields))
             return
         joins = [int(number) for number in fields["joins"]]
+        if verb == Verb.RESULT:
+            if len(tensors) != 1:
+                raise ValueError(f"the result of a collective came as {len(tensors)} tensors")
+            known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
+            for number in joins:
+                self._complete(number, tensors[0], known)
+            return
         if not all(number in self._members for number in joins):
             self._forget_round(round_id)  # a member has left meanwhile, which the leader will be told
             return
@@ -409,13 +430,18 @@ class Collectives:
             result = ring.result
             self._forget_round(ring.round_id)
             for number in running.joins:
-                member = self._members.pop(number)
-                member.group.members = running.members
-                self._completed.append((member.future, result, None))
+                self._complete(number, result, running.members)
             try:
                 self._to_leader(Verb.DONE, ring.round_id, {})
             except errors.OpError as e:
                 log.debug("the leader was not told of the end of a collective: %s", e.message)
+
+    def _complete(self, number: int, result: Any, members: list[Place]) -> None:
+        """Gives a member its result, unless it has left."""
+        member = self._members.pop(number, None)
+        if member is not None:
+            member.group.members = members
+            self._completed.append((member.future, result, None))
 
     def _end_member(self, number: int, error: errors.OpError) -> None:
         member = self._members.pop(number, None)

@@ -1,0 +1,1 @@
+"""Ragged tensors: tensors whose rows have different lengths."""

@@ -1,0 +1,401 @@
+/* Convolutions of images [n, height, width, depth] with filters [window height, window width, depth, filters], and the
+ * gradients of filters. Windows are read where they lie: with their channels side by side, a row of a window is one
+ * piece of memory, so that no patches are copied. Images with padding around are copied once, some rows at a time. */
+#include "convolution.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool.h"
+#include "tiles.h"
+
+const struct tiles *tiles = &tiles_base;
+
+#define BAND_BYTES (1 << 17) /* of the rows of an image that a part reads: half of them stay in the second cache */
+#define BAND_PIXELS 256      /* of a gradient that is packed at a time */
+#define MOST_TAPS (1 << 16)  /* elements of a window */
+
+struct convolution {
+  const float *images, *weights, *gradient;
+  float *out;
+  long count, height, width, depth;
+  long out_height, out_width, window_height, window_width, stride_height, stride_width;
+  long dilation_height, dilation_width, top, left, filters;
+  int is_padded;
+  long padded_width;      /* of an image, or of its copy */
+  long *offsets, offsets_made; /* of the parts of a window, in the image */
+  long length;            /* of each part */
+  float *packed;
+  long bands, band;       /* of rows of the output: their number for each image, and rows of each */
+  long groups, chunk, chunks; /* of images, and of rows of the gradient of the filters */
+  float *sums;
+  int failed;
+};
+
+static long rows_read(const struct convolution *c, long rows) {
+  return (rows - 1) * c->stride_height + (c->window_height - 1) * c->dilation_height + 1;
+}
+
+/* The rows of an image that windows in `rows` rows from `first` on read; `buffer` may be used for them. */
+static const float *rows_of(const struct convolution *c, long image, long first, long rows, float *buffer) {
+  const float *from = c->images + image * c->height * c->width * c->depth;
+  const long top = first * c->stride_height - c->top;
+  if (!c->is_padded) return from + top * c->width * c->depth;
+  const size_t pitch = (size_t)(c->padded_width * c->depth);
+  for (long y = 0; y < rows_read(c, rows); y++) {
+    float *to = buffer + (size_t)y * pitch;
+    if (top + y < 0 || top + y >= c->height) {
+      memset(to, 0, sizeof(float) * pitch);
+      continue;
+    }
+    const size_t head = (size_t)(c->left * c->depth), body = (size_t)(c->width * c->depth);
+    memset(to, 0, sizeof(float) * head);
+    memcpy(to + head, from + (top + y) * c->width * c->depth, sizeof(float) * body);
+    memset(to + head + body, 0, sizeof(float) * (pitch - head - body));
+  }
+  return buffer;
+}
+
+static float *band_buffer(struct convolution *c, long rows, size_t more) {
+  const size_t size = c->is_padded ? (size_t)(rows_read(c, rows) * c->padded_width * c->depth) : 0;
+  float *buffer = malloc(sizeof(float) * (size + more + 1));
+  if (buffer == NULL) __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
+  return buffer;
+}
+
+static void run_convolve(void *context, long begin, long end) {
+  struct convolution *c = context;
+  const long columns = tiles->columns, inner = c->window_height * c->window_width * c->depth;
+  float *buffer = band_buffer(c, c->band, 0);
+  if (buffer == NULL) return;
+  for (long part = begin; part < end; part++) {
+    const long image = part / c->bands, first = part % c->bands * c->band;
+    const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
+    const float *in = rows_of(c, image, first, rows, buffer);
+    float *out = c->out + (image * c->out_height + first) * c->out_width * c->filters;
+    const long pitch = c->padded_width * c->depth * c->stride_height, step = c->depth * c->stride_width;
+    const long pixels = rows * c->out_width;
+    for (long f = 0; f < c->filters; f += columns) {
+      const float *panel = c->packed + f * inner;
+      const long wanted = c->filters - f < columns ? c->filters - f : columns;
+      for (long p = 0, x = 0, y = 0; p < pixels; p += TILE_ROWS) {
+        const long some = pixels - p < TILE_ROWS ? pixels - p : TILE_ROWS;
+        const float *at[TILE_ROWS];
+        for (long r = 0; r < some; r++) {
+          at[r] = in + y * pitch + x * step;
+          if (++x == c->out_width) {
+            x = 0;
+            y++;
+          }
+        }
+        tiles->product(at, some, c->offsets, c->offsets_made, c->length, panel, out + p * c->filters + f, c->filters,
+                       wanted);
+      }
+    }
+  }
+  free(buffer);
+}
+
+/* Columns [inner, width] as panels of `columns` columns, the last one filled up with zeros. */
+static void pack(const float *from, long inner, long width, long columns, float *to) {
+  for (long f = 0; f < width; f += columns) {
+    const long some = width - f < columns ? width - f : columns;
+    for (long k = 0; k < inner; k++, to += columns) {
+      memcpy(to, from + k * width + f, sizeof(float) * (size_t)some);
+      if (some < columns) memset(to + some, 0, sizeof(float) * (size_t)(columns - some));
+    }
+  }
+}
+
+/* A group of images, and some rows of the gradient of the filters. */
+static void run_filter(void *context, long begin, long end) {
+  struct convolution *c = context;
+  const long columns = tiles->columns, inner = c->window_height * c->window_width * c->depth;
+  const long panels = (c->filters + columns - 1) / columns, band_pixels = c->band * c->out_width;
+  float *buffer = band_buffer(c, c->band, (size_t)(panels * band_pixels * columns));
+  if (buffer == NULL) return;
+  float *packed = buffer + (c->is_padded ? rows_read(c, c->band) * c->padded_width * c->depth : 0);
+  for (long part = begin; part < end; part++) {
+    const long group = part / c->chunks, from = part % c->chunks * c->chunk;
+    const long to = inner - from < c->chunk ? inner : from + c->chunk;
+    float *sums = c->sums + group * panels * inner * columns;
+    for (long panel = 0; panel < panels; panel++)
+      memset(sums + (panel * inner + from) * columns, 0, sizeof(float) * (size_t)((to - from) * columns));
+    for (long image = group * c->count / c->groups; image < (group + 1) * c->count / c->groups; image++)
+      for (long first = 0; first < c->out_height; first += c->band) {
+        const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
+        const float *in = rows_of(c, image, first, rows, buffer);
+        const long pixels = rows * c->out_width;
+        pack(c->gradient + (image * c->out_height + first) * c->out_width * c->filters, pixels, c->filters, columns,
+             packed);
+        for (long panel = 0; panel < panels; panel++)
+          for (long k = from; k < to; k += TILE_ROWS) {
+            long offsets[TILE_ROWS];
+            const long some = to - k < TILE_ROWS ? to - k : TILE_ROWS;
+            for (long r = 0; r < some; r++) offsets[r] = c->offsets[(k + r) / c->length] + (k + r) % c->length;
+            tiles->outer(in, offsets, some, rows, c->out_width, c->padded_width * c->depth * c->stride_height,
+                         c->depth * c->stride_width, packed + panel * pixels * columns,
+                         sums + (panel * inner + k) * columns);
+          }
+      }
+  }
+  free(buffer);
+}
+
+static void run_depthwise(void *context, long begin, long end) {
+  struct convolution *c = context;
+  float *buffer = band_buffer(c, c->band, 0);
+  if (buffer == NULL) return;
+  for (long part = begin; part < end; part++) {
+    const long image = part / c->bands, first = part % c->bands * c->band;
+    const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
+    const float *in = rows_of(c, image, first, rows, buffer);
+    float *out = c->out + (image * c->out_height + first) * c->out_width * c->depth;
+    for (long y = 0; y < rows; y++)
+      for (long x = 0; x < c->out_width; x++, out += c->depth)
+        tiles->depthwise(in + (y * c->stride_height * c->padded_width + x * c->stride_width) * c->depth, c->offsets,
+                         c->offsets_made, c->weights, out, c->depth);
+  }
+  free(buffer);
+}
+
+/* Groups of images. */
+static void run_depthwise_filter(void *context, long begin, long end) {
+  struct convolution *c = context;
+  float *buffer = band_buffer(c, c->band, 0);
+  if (buffer == NULL) return;
+  const long taps = c->window_height * c->window_width;
+  for (long group = begin; group < end; group++) {
+    float *sums = c->sums + group * taps * c->depth;
+    memset(sums, 0, sizeof(float) * (size_t)(taps * c->depth));
+    for (long image = group * c->count / c->groups; image < (group + 1) * c->count / c->groups; image++)
+      for (long first = 0; first < c->out_height; first += c->band) {
+        const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
+        const float *in = rows_of(c, image, first, rows, buffer);
+        for (long y = 0; y < rows; y++) {
+          const float *gradient =
+              c->gradient + ((image * c->out_height + first + y) * c->out_width) * c->depth;
+          for (long tap = 0; tap < taps; tap++)
+            tiles->depthwise_filter(in + y * c->stride_height * c->padded_width * c->depth + c->offsets[tap],
+                                    c->stride_width * c->depth, gradient, c->out_width, sums + tap * c->depth,
+                                    c->depth);
+        }
+      }
+  }
+  free(buffer);
+}
+
+/* The sizes that all functions take: (n, height, width, depth), (height, width) of the output, windows, strides,
+ * dilations, padding before; 0 with an exception where they are none. */
+#define SIZES "(llll)(ll)(ll)(ll)(ll)(ll)"
+#define SIZES_OF(c)                                                                                             \
+  &(c)->count, &(c)->height, &(c)->width, &(c)->depth, &(c)->out_height, &(c)->out_width, &(c)->window_height, \
+      &(c)->window_width, &(c)->stride_height, &(c)->stride_width, &(c)->dilation_height, &(c)->dilation_width, \
+      &(c)->top, &(c)->left
+
+static int check(struct convolution *c, long *image_count, long *out_pixels, long *taps) {
+  const long sizes[] = {c->count,           c->height,           c->width,          c->depth,         c->out_height,
+                        c->out_width,       c->window_height,    c->window_width,   c->stride_height, c->stride_width,
+                        c->dilation_height, c->dilation_width,   c->filters};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (sizes[i] < 1 || sizes[i] > 1L << 30) goto refuse;
+  if (c->top < 0 || c->left < 0 || c->top > 1L << 30 || c->left > 1L << 30) goto refuse;
+  *taps = product(c->window_height, c->window_width);
+  if (*taps < 0) return 0;
+  if (*taps > MOST_TAPS) goto refuse;
+  /* Products of three such sizes are below 2^90: each is checked. */
+  long pixels = product(c->height, c->width);
+  if (pixels < 0 || (*image_count = product(c->count, pixels)) < 0 ||
+      (*image_count = product(*image_count, c->depth)) < 0)
+    return 0;
+  if ((*out_pixels = product(c->out_height, c->out_width)) < 0 || (*out_pixels = product(*out_pixels, c->count)) < 0)
+    return 0;
+  const long high = (c->out_height - 1) * c->stride_height + (c->window_height - 1) * c->dilation_height + 1;
+  const long wide = (c->out_width - 1) * c->stride_width + (c->window_width - 1) * c->dilation_width + 1;
+  c->is_padded = c->top || c->left || high > c->height || wide > c->width;
+  c->padded_width = c->is_padded ? (wide > c->left + c->width ? wide : c->left + c->width) : c->width;
+  long padded = product(high, c->padded_width);
+  if (padded < 0 || product(padded, c->depth) < 0) return 0;
+  const int is_row = c->dilation_width == 1; /* a row of a window is one piece of memory */
+  c->length = is_row ? c->window_width * c->depth : c->depth;
+  return 1;
+refuse:
+  PyErr_SetString(PyExc_ValueError, "no sizes of a convolution");
+  return 0;
+}
+
+/* Where the parts of a window begin: its rows, or its elements. */
+static int make_offsets(struct convolution *c, int by_rows) {
+  const long across = by_rows ? 1 : c->window_width;
+  c->offsets_made = c->window_height * across;
+  c->offsets = malloc(sizeof(long) * (size_t)c->offsets_made);
+  if (c->offsets == NULL) {
+    PyErr_NoMemory();
+    return 0;
+  }
+  for (long y = 0; y < c->window_height; y++)
+    for (long x = 0; x < across; x++)
+      c->offsets[y * across + x] = (y * c->dilation_height * c->padded_width + x * c->dilation_width) * c->depth;
+  return 1;
+}
+
+/* Bands of so many rows of the output that what they read is about BAND_BYTES; `most` rows at most. */
+static void make_bands(struct convolution *c, long most) {
+  const long row = (long)sizeof(float) * c->padded_width * c->depth * c->stride_height;
+  long rows = (BAND_BYTES - row * c->window_height / c->stride_height) / row;
+  if (rows > most) rows = most;
+  if (rows < 1) rows = 1;
+  if (rows > c->out_height) rows = c->out_height;
+  c->bands = (c->out_height + rows - 1) / rows;
+  c->band = (c->out_height + c->bands - 1) / c->bands; /* of nearly equal size */
+  c->bands = (c->out_height + c->band - 1) / c->band;
+}
+
+PyObject *convolve(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *images, *weights, *out, *answer = NULL;
+  struct convolution c = {.failed = 0};
+  long threads, count, pixels, taps;
+  if (!PyArg_ParseTuple(arguments, "OOO" SIZES "ll", &images, &weights, &out, SIZES_OF(&c), &c.filters, &threads))
+    return NULL;
+  if (!check(&c, &count, &pixels, &taps)) return NULL;
+  const long inner = product(taps, c.depth), out_count = product(pixels, c.filters);
+  if (inner < 0 || out_count < 0) return NULL;
+  const long columns = tiles->columns, wide = (c.filters + columns - 1) / columns * columns;
+  const long weight_count = product(inner, c.filters);
+  if (weight_count < 0 || product(inner, wide) < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  if ((c.images = array(&arrays, images, "f", count, 0)) == NULL ||
+      (c.weights = array(&arrays, weights, "f", weight_count, 0)) == NULL ||
+      (c.out = array(&arrays, out, "f", out_count, 1)) == NULL || !are_apart(&arrays) ||
+      !make_offsets(&c, c.dilation_width == 1))
+    goto done;
+  c.packed = malloc(sizeof(float) * (size_t)(inner * wide));
+  if (c.packed == NULL) {
+    PyErr_NoMemory();
+    goto done;
+  }
+  make_bands(&c, c.out_height);
+  Py_BEGIN_ALLOW_THREADS
+  pack(c.weights, inner, c.filters, columns, c.packed);
+  in_parallel(run_convolve, &c, c.count * c.bands, grain_of(c.band * c.out_width * inner / 8 * wide), threads);
+  Py_END_ALLOW_THREADS
+  answer = c.failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
+done:
+  free(c.packed);
+  free(c.offsets);
+  release(&arrays);
+  return answer;
+}
+
+#define MOST_GROUPS 8
+#define GROUP_SUMS (1 << 21) /* floats of all groups' sums together */
+#define LEAST_PARTS 16
+
+PyObject *convolve_filter(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *images, *gradient, *out, *answer = NULL;
+  struct convolution c = {.failed = 0};
+  long threads, count, pixels, taps;
+  if (!PyArg_ParseTuple(arguments, "OOO" SIZES "ll", &images, &gradient, &out, SIZES_OF(&c), &c.filters, &threads))
+    return NULL;
+  if (!check(&c, &count, &pixels, &taps)) return NULL;
+  const long inner = product(taps, c.depth), gradient_count = product(pixels, c.filters);
+  if (inner < 0 || gradient_count < 0) return NULL;
+  const long columns = tiles->columns, panels = (c.filters + columns - 1) / columns;
+  const long size = product(inner, panels * columns), weight_count = product(inner, c.filters);
+  if (size < 0 || weight_count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  if ((c.images = array(&arrays, images, "f", count, 0)) == NULL ||
+      (c.gradient = array(&arrays, gradient, "f", gradient_count, 0)) == NULL ||
+      (c.out = array(&arrays, out, "f", weight_count, 1)) == NULL || !are_apart(&arrays) ||
+      !make_offsets(&c, c.dilation_width == 1))
+    goto done;
+  /* All of it depends on sizes alone, so that the sums do not depend on the number of threads. */
+  c.groups = GROUP_SUMS / size;
+  if (c.groups < 1) c.groups = 1;
+  if (c.groups > MOST_GROUPS) c.groups = MOST_GROUPS;
+  if (c.groups > c.count) c.groups = c.count;
+  const long wanted = (LEAST_PARTS + c.groups - 1) / c.groups;
+  c.chunk = ((inner + wanted - 1) / wanted + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+  if (c.chunk < 8 * TILE_ROWS) c.chunk = 8 * TILE_ROWS;
+  c.chunks = (inner + c.chunk - 1) / c.chunk;
+  c.sums = malloc(sizeof(float) * (size_t)(c.groups * size));
+  if (c.sums == NULL) {
+    PyErr_NoMemory();
+    goto done;
+  }
+  make_bands(&c, (BAND_PIXELS + c.out_width - 1) / c.out_width);
+  Py_BEGIN_ALLOW_THREADS
+  const long cost = pixels / c.groups * c.chunk / 8 * panels * columns;
+  in_parallel(run_filter, &c, c.groups * c.chunks, grain_of(cost), threads);
+  if (!c.failed)
+    for (long k = 0; k < inner; k++)
+      for (long f = 0; f < c.filters; f++) {
+        const long at = (f / columns * inner + k) * columns + f % columns;
+        float sum = c.sums[at];
+        for (long group = 1; group < c.groups; group++) sum += c.sums[group * size + at];
+        c.out[k * c.filters + f] = sum;
+      }
+  Py_END_ALLOW_THREADS
+  answer = c.failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
+done:
+  free(c.sums);
+  free(c.offsets);
+  release(&arrays);
+  return answer;
+}
+
+/* depthwise(images, weights, out, …) with one filter for each channel, and depthwise_filter(images, gradient, out, …). */
+static PyObject *by_depth(PyObject *arguments, int is_filter) {
+  PyObject *images, *other, *out, *answer = NULL;
+  struct convolution c = {.failed = 0, .filters = 1};
+  long threads, count, pixels, taps;
+  if (!PyArg_ParseTuple(arguments, "OOO" SIZES "l", &images, &other, &out, SIZES_OF(&c), &threads)) return NULL;
+  if (!check(&c, &count, &pixels, &taps)) return NULL;
+  const long weight_count = product(taps, c.depth), out_count = product(pixels, c.depth);
+  if (weight_count < 0 || out_count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  const float *given;
+  if ((c.images = array(&arrays, images, "f", count, 0)) == NULL ||
+      (given = array(&arrays, other, "f", is_filter ? out_count : weight_count, 0)) == NULL ||
+      (c.out = array(&arrays, out, "f", is_filter ? weight_count : out_count, 1)) == NULL || !are_apart(&arrays) ||
+      !make_offsets(&c, 0))
+    goto done;
+  c.weights = c.gradient = given;
+  c.groups = c.count < LEAST_PARTS ? c.count : LEAST_PARTS;
+  if (is_filter && (c.sums = malloc(sizeof(float) * (size_t)(c.groups * weight_count))) == NULL) {
+    PyErr_NoMemory();
+    goto done;
+  }
+  make_bands(&c, c.out_height);
+  Py_BEGIN_ALLOW_THREADS
+  if (is_filter) {
+    in_parallel(run_depthwise_filter, &c, c.groups, grain_of(out_count / c.groups * taps / 4), threads);
+    if (!c.failed)
+      for (long i = 0; i < weight_count; i++) {
+        float sum = c.sums[i];
+        for (long group = 1; group < c.groups; group++) sum += c.sums[group * weight_count + i];
+        c.out[i] = sum;
+      }
+  } else {
+    in_parallel(run_depthwise, &c, c.count * c.bands, grain_of(c.band * c.out_width * c.depth * taps / 4), threads);
+  }
+  Py_END_ALLOW_THREADS
+  answer = c.failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
+done:
+  free(c.sums);
+  free(c.offsets);
+  release(&arrays);
+  return answer;
+}
+
+PyObject *depthwise(PyObject *self, PyObject *arguments) {
+  (void)self;
+  return by_depth(arguments, 0);
+}
+
+PyObject *depthwise_filter(PyObject *self, PyObject *arguments) {
+  (void)self;
+  return by_depth(arguments, 1);
+}

@@ -1,0 +1,179 @@
+/* Products of small tiles, whose sums stay in registers. VARIANT names the table; compiled with contraction, as
+ * products are summed in the order of their inner dimension with fused multiply-adds where the processor has them. */
+#include "tiles.h"
+
+#include <string.h>
+
+#define CONCAT_(a, b) a##b
+#define CONCAT(a, b) CONCAT_(a, b)
+#define INLINE static inline __attribute__((always_inline))
+
+#if defined(__AVX512F__)
+#define WIDTH 16
+#elif defined(__AVX__)
+#define WIDTH 8
+#else
+#define WIDTH 4
+#endif
+#define COLUMNS (2 * WIDTH)
+
+typedef float vector __attribute__((vector_size(4 * WIDTH)));
+typedef float anywhere __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
+
+INLINE vector load(const float *from) { return (vector)(*(const anywhere *)from); }
+INLINE void store(float *to, vector v) { *(anywhere *)to = (anywhere)v; }
+
+/* The tail of a row is written by way of a buffer. */
+INLINE void store_some(float *to, vector first, vector second, long wanted) {
+  if (wanted >= COLUMNS) {
+    store(to, first);
+    store(to + WIDTH, second);
+  } else {
+    float buffer[COLUMNS];
+    store(buffer, first);
+    store(buffer + WIDTH, second);
+    memcpy(to, buffer, sizeof(float) * (size_t)wanted);
+  }
+}
+
+INLINE void product_of(const int rows, const int vectors, const float *const *in, const long *offsets, long segments,
+                       long length, const float *panel, float *out, long stride, long wanted) {
+  vector sums[TILE_ROWS][2] = {{{0}}};
+  for (long s = 0; s < segments; s++) {
+    const float *a[TILE_ROWS];
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) a[r] = in[r] + offsets[s];
+    for (long i = 0; i < length; i++, panel += COLUMNS) {
+      const vector first = load(panel), second = vectors == 2 ? load(panel + WIDTH) : first;
+#pragma GCC unroll 6
+      for (int r = 0; r < rows; r++) {
+        const float x = a[r][i];
+        sums[r][0] += first * x;
+        if (vectors == 2) sums[r][1] += second * x;
+      }
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) store_some(out + r * stride, sums[r][0], sums[r][1], wanted);
+}
+
+static void product(const float *const *in, long rows, const long *offsets, long segments, long length,
+                    const float *panel, float *out, long stride, long wanted) {
+#define CASE(ROWS)                                                                                  \
+  case ROWS:                                                                                        \
+    if (wanted > WIDTH)                                                                             \
+      product_of(ROWS, 2, in, offsets, segments, length, panel, out, stride, wanted);               \
+    else                                                                                            \
+      product_of(ROWS, 1, in, offsets, segments, length, panel, out, stride, wanted);               \
+    break;
+  switch (rows) {
+    CASE(1)
+    CASE(2)
+    CASE(3)
+    CASE(4)
+    CASE(5)
+    CASE(6)
+    default:
+      break;
+  }
+#undef CASE
+}
+
+INLINE void outer_of(const int rows, const float *in, const long *offsets, long height, long width, long y_step,
+                     long x_step, const float *panel, float *to) {
+  vector sums[TILE_ROWS][2];
+  const float *a[TILE_ROWS];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) {
+    sums[r][0] = load(to + r * COLUMNS);
+    sums[r][1] = load(to + r * COLUMNS + WIDTH);
+  }
+  for (long y = 0; y < height; y++) {
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) a[r] = in + y * y_step + offsets[r];
+    for (long x = 0, at = 0; x < width; x++, at += x_step, panel += COLUMNS) {
+      const vector first = load(panel), second = load(panel + WIDTH);
+#pragma GCC unroll 6
+      for (int r = 0; r < rows; r++) {
+        const float value = a[r][at];
+        sums[r][0] += first * value;
+        sums[r][1] += second * value;
+      }
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) {
+    store(to + r * COLUMNS, sums[r][0]);
+    store(to + r * COLUMNS + WIDTH, sums[r][1]);
+  }
+}
+
+static void outer(const float *in, const long *offsets, long rows, long height, long width, long y_step, long x_step,
+                  const float *panel, float *sums) {
+#define CASE(ROWS)                                                                 \
+  case ROWS:                                                                       \
+    outer_of(ROWS, in, offsets, height, width, y_step, x_step, panel, sums); \
+    break;
+  switch (rows) {
+    CASE(1)
+    CASE(2)
+    CASE(3)
+    CASE(4)
+    CASE(5)
+    CASE(6)
+    default:
+      break;
+  }
+#undef CASE
+}
+
+#define GROUP 4
+
+INLINE long depthwise_of(const int vectors, const float *in, const long *offsets, long count, const float *weights,
+                         float *out, long depth, long c) {
+  for (; c + vectors * WIDTH <= depth; c += vectors * WIDTH) {
+    vector sums[GROUP] = {{0}};
+    for (long k = 0; k < count; k++) {
+      const float *x = in + offsets[k] + c, *w = weights + k * depth + c;
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) sums[v] += load(x + v * WIDTH) * load(w + v * WIDTH);
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) store(out + c + v * WIDTH, sums[v]);
+  }
+  return c;
+}
+
+static void depthwise(const float *in, const long *offsets, long count, const float *weights, float *out, long depth) {
+  long c = depthwise_of(GROUP, in, offsets, count, weights, out, depth, 0);
+  for (c = depthwise_of(1, in, offsets, count, weights, out, depth, c); c < depth; c++) {
+    float sum = 0;
+    for (long k = 0; k < count; k++) sum += in[offsets[k] + c] * weights[k * depth + c];
+    out[c] = sum;
+  }
+}
+
+INLINE long filter_of(const int vectors, const float *in, long step, const float *gradient, long width, float *to,
+                      long depth, long c) {
+  for (; c + vectors * WIDTH <= depth; c += vectors * WIDTH) {
+    vector sums[GROUP];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) sums[v] = load(to + c + v * WIDTH);
+    for (long i = 0; i < width; i++) {
+      const float *x = in + i * step + c, *g = gradient + i * depth + c;
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) sums[v] += load(x + v * WIDTH) * load(g + v * WIDTH);
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) store(to + c + v * WIDTH, sums[v]);
+  }
+  return c;
+}
+
+static void depthwise_filter(const float *in, long step, const float *gradient, long width, float *sums, long depth) {
+  long c = filter_of(GROUP, in, step, gradient, width, sums, depth, 0);
+  for (c = filter_of(1, in, step, gradient, width, sums, depth, c); c < depth; c++)
+    for (long i = 0; i < width; i++) sums[c] += in[i * step + c] * gradient[i * depth + c];
+}
+
+const struct tiles CONCAT(tiles_, VARIANT) = {COLUMNS, product, outer, depthwise, depthwise_filter};

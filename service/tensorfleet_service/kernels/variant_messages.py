@@ -1,0 +1,123 @@
+"""Variants as messages, in TensorFlow's form: for constants, and on their way to another task or a client.
+
+A message has the name of the value's kind, bytes that this kind understands, and the tensors in the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from tensorfleet.core import dtypes, shapes, tensor_util
+from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
+from tensorfleet_service.kernels.values import host_array, invalid
+from tensorfleet_service.kernels.variants import Variant, unboxed
+
+Decode = Callable[[bytes, list[Any]], Variant]
+
+_decoders: dict[str, Decode] = {}
+
+
+def decoder(type_name: str) -> Callable[[Decode], Decode]:
+    """Registers the function that makes values of a kind of their bytes and tensors; ValueError: damaged."""
+
+    def register(decode: Decode) -> Decode:
+        _decoders[type_name] = decode
+        return decode
+
+    return register
+
+
+def is_variant(value: Any) -> bool:
+    """Whether a value is a variant, or an array of such."""
+    if isinstance(value, np.ndarray) and value.dtype == object and value.size:
+        value = value.reshape(-1)[0]
+    return isinstance(value, Variant)
+
+
+def to_message(value: Any) -> TensorProto:
+    """The message for a tensor, which may be one of variants.
+
+    Raises:
+        InternalError: a variant of a kind that has no message, such as a dataset.
+    """
+    if not is_variant(value):
+        return tensor_util.to_proto(host_array(value))
+    array = value if isinstance(value, np.ndarray) else None
+    items = [value] if array is None else array.reshape(-1).tolist()
+    return TensorProto(
+        dtype=dtypes.variant.enum,  # type: ignore[arg-type]
+        tensor_shape=shapes.to_proto(() if array is None else array.shape),
+        variant_val=[_encoded(item) for item in items],
+    )
+
+
+def _encoded(value: Any) -> VariantTensorDataProto:
+    name, metadata, tensors = unboxed(value).parts()
+    message = VariantTensorDataProto(type_name=name, metadata=metadata)
+    message.tensors.extend(map(to_message, tensors))
+    return message
+
+
+def from_message(tensor: TensorProto) -> Any:
+    """The value of a message: a NumPy scalar for rank 0, but an array for strings, and a variant itself.
+
+    Raises:
+        ValueError, TypeError: the message contradicts itself, or has a variant of an unknown kind.
+    """
+    array = tensor_util.make_ndarray(tensor)
+    if tensor.dtype == dtypes.variant.enum:
+        return from_messages(array)
+    return array[()] if array.ndim == 0 and array.dtype != object else array
+
+
+def from_messages(array: np.ndarray[Any, Any]) -> Any:
+    """The variants of an array of their messages; of rank 0, the object itself. Raises ValueError."""
+    made = np.empty(array.size, object)
+    made[:] = [_decoded(message) for message in array.reshape(-1).tolist()]
+    return made.reshape(array.shape)[()]
+
+
+def _decoded(message: VariantTensorDataProto) -> Variant:
+    decode = _decoders.get(message.type_name)
+    if decode is None:
+        raise ValueError(f"Could not decode a variant with type_name: {message.type_name!r}")
+    try:
+        return decode(message.metadata, [from_message(tensor) for tensor in message.tensors])
+    except (DecodeError, IndexError) as e:
+        raise ValueError(f"A variant with type_name {message.type_name!r} is damaged: {e}") from None
+
+
+class Plain(Variant):
+    """A number in a variant, as constants of graphs have them."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name = name
+        self.value = value
+
+    def zeros_like(self, xp: Any) -> Plain:
+        return Plain(self.name, self.value.dtype.type(0))
+
+    def plus(self, other: Any) -> Plain:
+        second = unboxed(other)
+        if not isinstance(second, Plain) or second.name != self.name:
+            raise invalid(f"A variant with a {self.name} cannot be added to another kind")
+        return Plain(self.name, self.value + second.value)
+
+    def parts(self) -> tuple[str, bytes, list[Any]]:
+        return self.name, self.value.tobytes(), []
+
+
+def _decode_plain(name: str, dtype: type[np.generic]) -> None:
+    @decoder(name)
+    def decode(metadata: bytes, tensors: list[Any]) -> Plain:
+        return Plain(name, np.frombuffer(metadata, dtype, 1)[0])
+
+
+for _name, _dtype in (("int", np.int32), ("float", np.float32), ("double", np.float64), ("bool", np.bool_)):
+    _decode_plain(_name, _dtype)

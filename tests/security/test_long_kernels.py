@@ -1,0 +1,289 @@
+"""Kernels that compute for much longer than their inputs are large end with their step."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+
+import tensorfleet as tf
+from tensorfleet.core import errors
+from tensorfleet.security.settings import Security
+from tensorfleet_service.executor import functions
+from tensorfleet_service.kernels import sparse
+from tensorfleet_service.kernels.functions import function_ops
+from tensorfleet_service.kernels.image import boxes
+from tensorfleet_service.kernels.nn import ctc
+from tensorfleet_service.kernels.text import edit_distance, strings
+from tensorfleet_service.server import TaskServer
+from tensorfleet_service.threads import running
+from tests.security.conftest import MakeTasks
+from tests.until import until
+
+SECONDS = 30.0
+
+
+def fed(value: Any) -> Any:
+    """A value that is fed, so that the optimizer does not know it."""
+    tensor = tf.placeholder(tf.convert_to_tensor(value).dtype, np.shape(value))
+    tf.add_to_collection("fed", (tensor, value))
+    return tensor
+
+
+def feeds() -> dict[Any, Any]:
+    return dict(tf.get_collection("fed"))
+
+
+def row(values: list[Any]) -> tf.SparseTensor:
+    indices = [[0, i] for i in range(len(values))]
+    return tf.SparseTensor(fed(np.array(indices, np.int64)), fed(values), [1, len(values)])
+
+
+def logits() -> Any:
+    return fed(np.random.default_rng(0).standard_normal((6, 1, 4)).astype(np.float32))
+
+
+def areas() -> tuple[Any, Any]:
+    return fed(np.arange(40, dtype=np.float32).reshape(10, 4)), fed(np.ones(10, np.float32))
+
+
+FUNCTIONS = """
+library {
+  function {
+    signature {
+      name: "less" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_BOOL }
+    }
+    node_def {
+      name: "three" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+      attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 3 } } }
+    }
+    node_def {
+      name: "found" op: "Less" input: "x" input: "three:output:0" attr { key: "T" value { type: DT_FLOAT } }
+    }
+    ret { key: "y" value: "found:z:0" }
+  }
+  function {
+    signature {
+      name: "more" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT }
+    }
+    node_def {
+      name: "one" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+      attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } }
+    }
+    node_def {
+      name: "sum" op: "AddV2" input: "x" input: "one:output:0" attr { key: "T" value { type: DT_FLOAT } }
+    }
+    ret { key: "y" value: "sum:z:0" }
+  }
+  function {
+    signature {
+      name: "loop" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT }
+    }
+    node_def {
+      name: "while" op: "While" input: "x" attr { key: "T" value { list { type: DT_FLOAT } } }
+      attr { key: "cond" value { func { name: "less" } } }
+      attr { key: "body" value { func { name: "more" } } }
+    }
+    ret { key: "y" value: "while:output:0" }
+  }
+}
+"""
+WHILE = """node {
+  name: "while" op: "While" input: "x" attr { key: "T" value { list { type: DT_FLOAT } } }
+  attr { key: "cond" value { func { name: "less" } } } attr { key: "body" value { func { name: "more" } } }
+}"""
+CALL = """node {
+  name: "call" op: "PartitionedCall" input: "x" attr { key: "f" value { func { name: "loop" } } }
+  attr { key: "Tin" value { list { type: DT_FLOAT } } } attr { key: "Tout" value { list { type: DT_FLOAT } } }
+}"""
+
+
+def written(node: str, name: str) -> Any:
+    """A node as TensorFlow's clients send it, with functions that this client does not make."""
+    graph = text_format.Parse(FUNCTIONS + node, tf.GraphDef())
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
+    return tf.import_graph_def(graph, {"x": fed(0.0)}, [f"{name}:0"])[0]
+
+
+KERNELS: dict[str, tuple[Any, Callable[[], Any]]] = {
+    "while": (function_ops, lambda: written(WHILE, "while")),
+    "while in a function": (function_ops, lambda: written(CALL, "call")),
+    "edit_distance": (edit_distance, lambda: tf.edit_distance(row([1, 2, 3]), row([1, 3]))),
+    "edit_distance of strings": (sparse, lambda: tf.edit_distance(row(["a", "b"]), row(["b"]))),
+    "ctc_loss": (ctc, lambda: tf.nn.ctc_loss(tf.cast(row([1, 2]), tf.int32), logits(), [6])),
+    "ctc_beam_search_decoder": (ctc, lambda: tf.nn.ctc_beam_search_decoder(logits(), [6])[1]),
+    "non_max_suppression": (boxes, lambda: tf.image.non_max_suppression(*areas(), 5)),
+    "padded": (boxes, lambda: tf.image.non_max_suppression_padded(*areas(), 5, 0.5, 0.0, True)[0]),
+    "overlaps": (
+        boxes,
+        lambda: tf.image.non_max_suppression_overlaps(
+            fed(np.eye(10, dtype=np.float32)), fed(np.ones(10, np.float32)), 5
+        ),
+    ),
+    "combined": (
+        boxes,
+        lambda: tf.image.combined_non_max_suppression(
+            tf.reshape(areas()[0], [1, 10, 1, 4]), tf.reshape(areas()[1], [1, 10, 1]), 5, 5
+        )[0],
+    ),
+}
+STRINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
+    "unique": (sparse, lambda: tf.unique(fed(["a", "b", "a"]))[0]),
+    "set_size": (
+        sparse,
+        lambda: tf.sets.size(tf.SparseTensor(fed(np.array([[0, 0]])), fed(["a"]), [1, 1])),
+    ),
+    "join": (strings, lambda: tf.strings.join([fed(["a", "b"]), fed(["c", "d"])])),
+    "reduce_join": (strings, lambda: tf.reduce_join(fed(["a", "b"]), 0)),
+    "lower": (strings, lambda: tf.strings.lower(fed(["A", "B"]))),
+    "to_number": (strings, lambda: tf.string_to_number(fed(["1", "2"]))),
+    "substr": (strings, lambda: tf.substr(fed(["abc", "def"]), 0, 2)),
+}
+
+
+class Gate:
+    """Stands in a kernel's way at its first look whether its step has ended, until that is so."""
+
+    def __init__(self) -> None:
+        self.closed = True
+        self.reached = threading.Event()
+        self.raised: list[BaseException] = []
+
+    def check(self) -> None:
+        step = running.RUNNING.step
+        if self.closed and step is not None:  # not while constants are folded
+            self.reached.set()
+            until(lambda: step.error is not None, SECONDS)
+        try:
+            running.check()
+        except errors.OpError as e:
+            self.raised.append(e)
+            raise
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Gate]:
+    made = Gate()
+    module, _ = (KERNELS | STRINGS)[request.getfixturevalue("kind")]
+    monkeypatch.setattr(module, "check_step", made.check)
+    yield made
+    made.closed = False
+
+
+@pytest.fixture
+def task(tasks: MakeTasks) -> TaskServer:
+    return tasks({"worker:0": Security()})["worker:0"]
+
+
+def answers(task: TaskServer) -> None:
+    with tf.Graph().as_default(), tf.Session(task.target) as other:
+        assert other.run(tf.constant(2.0) + 1.0) == 3.0
+
+
+@pytest.mark.parametrize("kind", KERNELS | STRINGS)
+def test_a_step_that_is_late_ends_what_computes_for_it(task: TaskServer, gate: Gate, kind: str) -> None:
+    fetch = (KERNELS | STRINGS)[kind][1]()
+    with tf.Session(task.target) as session:
+        with pytest.raises(errors.DeadlineExceededError):
+            session.run(fetch, feeds(), tf.RunOptions(timeout_in_ms=200))
+        answers(task)
+        until(lambda: gate.raised, SECONDS)
+        gate.closed = False
+        session.run(fetch, feeds())
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_a_session_that_is_closed_ends_what_computes_for_it(task: TaskServer, gate: Gate, kind: str) -> None:
+    """Without a limit on the step; and also where this is known to be short from former steps."""
+    fetch = KERNELS[kind][1]()
+    session = tf.Session(task.target)
+    gate.closed = False
+    feed = feeds()
+    for _ in range(3):
+        session.run(fetch, feed)
+    gate.closed = True
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            session.run(fetch, feed)
+        except errors.OpError as e:
+            failed.append(e)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert gate.reached.wait(SECONDS)
+    answers(task)
+    session.close()
+    until(lambda: gate.raised, SECONDS)
+    thread.join(SECONDS)
+    assert failed
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_loop_in_the_function_of_a_dataset_ends(
+    task: TaskServer, monkeypatch: pytest.MonkeyPatch, ahead: bool
+) -> None:
+    """With its step, or behind `prefetch` with its session."""
+    ended: list[BaseException] = []
+
+    class Noting(functions._CallSender):
+        @property
+        def error(self) -> errors.OpError | None:  # type: ignore[override]
+            found = super().error
+            ended.extend([] if found is None else [found])
+            return found
+
+    monkeypatch.setattr(functions, "_CALL", Noting(0, functions._push))
+    data = tf.data.Dataset.range(3).map(lambda x: tf.while_loop(lambda i: i >= 0, lambda i: i * 1, [x]))
+    take = tf.data.make_one_shot_iterator(data.prefetch(2) if ahead else data).get_next()
+    session = tf.Session(task.target)
+    with pytest.raises(errors.DeadlineExceededError):
+        session.run(take, options=tf.RunOptions(timeout_in_ms=200))
+    answers(task)
+    if ahead:
+        assert not ended
+        session.close()
+    until(lambda: ended, SECONDS)
+    if not ahead:
+        with pytest.raises(errors.DeadlineExceededError):  # that of its own step, which has no end either
+            session.run(take, options=tf.RunOptions(timeout_in_ms=200))
+    session.close()
+
+
+@pytest.mark.parametrize("kind", ["non_max_suppression"])
+def test_constants_are_not_folded_by_what_may_last(task: TaskServer, gate: Gate, kind: str) -> None:
+    fetch = tf.image.non_max_suppression(np.ones((3, 4), np.float32), np.ones(3, np.float32), 2)
+    with tf.Session(task.target) as session:
+        with pytest.raises(errors.DeadlineExceededError):
+            session.run(fetch, options=tf.RunOptions(timeout_in_ms=200))
+        until(lambda: gate.raised, SECONDS)
+
+
+def test_the_case_of_long_texts_is_changed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strings, "WORDS_PART", 16)
+    text = "Ärger ÜBER ΟΔΥΣΣΕΥΣ und ΣΑΣ, ohneleerzeichenÄÖÜÄÖÜÄÖÜßundweiter ÉCOLE"
+    lower = strings._by_words(lambda part: part.decode().lower().encode())
+    assert lower(text.encode()) == text.lower().encode()
+    sizes: list[int] = []
+    strings._by_words(lambda part: sizes.append(len(part)) or part)(text.encode())  # type: ignore[func-returns-value]
+    assert len(sizes) > 3
+    assert max(sizes) <= 16
+
+
+def test_strings_have_numbers_and_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse, "PART", 3)
+    items = np.array([b"%d" % (i * 7 % 13) for i in range(40)], object)
+    (numbers,) = sparse.numbered(items.reshape(4, 10))
+    assert numbers.tolist()[0] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert [(a == b) for a in numbers.reshape(-1) for b in numbers.reshape(-1)] == [
+        a == b for a in items for b in items
+    ]
+    found, places = sparse.ranked(items)
+    expected = np.unique(items, return_inverse=True)
+    assert found.tolist() == expected[0].tolist()
+    assert places.tolist() == expected[1].tolist()

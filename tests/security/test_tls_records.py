@@ -1,0 +1,269 @@
+"""TLS by the compiled module and by Python's ssl, one at each side or the same: what is sent arrives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorfleet.security.tls import certificates
+from tensorfleet.wire import tls_records
+from tensorfleet.wire.frames import Kind, encode
+from tensorfleet.wire.tls import TlsConnection, TlsReader, TlsSocket
+from tests.client.wire.sockets import TIMEOUT, in_thread, join
+from tests.security.conftest import Pki
+from tests.until import until
+
+pytest.importorskip("tensorfleet_kernels._tls")
+
+MakePair = Callable[..., tuple[TlsSocket, TlsSocket]]
+
+
+@pytest.fixture
+def pair(pki: Pki) -> Iterator[MakePair]:
+    """Makes a connected pair: `pair(compiled, compiled, ends)`, of a client and a server."""
+    made: list[Any] = []
+
+    def make(
+        client: bool = True, server: bool = True, ends: tuple[Any, Any] | None = None
+    ) -> tuple[TlsSocket, TlsSocket]:
+        if ends is None:
+            with socket.create_server(("127.0.0.1", 0)) as listening:
+                near = socket.create_connection(listening.getsockname())
+                ends = near, listening.accept()[0]
+        made.extend(ends)
+        found: list[TlsSocket] = []
+        context = certificates(pki.task("worker", 0)).server_context()
+        thread = in_thread(lambda: found.append(TlsSocket(ends[1], context, server_side=True)))
+        one = TlsSocket(ends[0], certificates(pki.user("alice")).client_context(), server_side=False)
+        join(thread)
+        for side, compiled in ((one, client), (found[0], server)):
+            if compiled:
+                side.greeted()
+                assert side.records is not None
+            made.append(side)
+        return one, found[0]
+
+    yield make
+    for one in reversed(made):
+        one.close()
+
+
+@pytest.mark.parametrize("compiled", [(True, True), (True, False), (False, True)])
+def test_tensors_of_all_sizes_go_both_ways_at_once(pair: MakePair, compiled: tuple[bool, bool]) -> None:
+    sizes = [0, 1, 200, 16_383, 16_384, 16_385, 65_500, 131_072, 1_000_003, 3, 5_000_000]
+    tensors = [np.frombuffer(os.urandom(size), np.uint8) for size in sizes]
+    heard: dict[int, list[Any]] = {0: [], 1: []}
+
+    def read(i: int, reader: TlsReader) -> None:
+        for _ in tensors:
+            heard[i] += reader.read().tensors
+
+    connections = [TlsConnection(sock) for sock in pair(*compiled)]
+    threads = [in_thread(read, i, connection.reader) for i, connection in enumerate(connections)]
+    for tensor in tensors:
+        for connection in connections:
+            connection.send(encode(Kind.PUSH, 1, 1, b"", [tensor]))
+    for thread in threads:
+        join(thread)
+    for i in (0, 1):
+        assert all(map(np.array_equal, heard[i], tensors))
+    for connection in connections:
+        # As many bytes were counted on either side, of the frames and not of the cipher.
+        until(lambda c=connection: c.traffic.sent_bytes == connections[0].traffic.received_bytes)
+        connection.close()
+
+
+def test_many_buffers_at_once(pair: MakePair) -> None:
+    one, other = pair()
+    parts = [os.urandom(1 + 997 * i % 9000) for i in range(300)]
+    whole = b"".join(parts)
+    connection = TlsConnection(one)
+    connection.send(list(parts))
+    buffer = bytearray(len(whole))
+    assert other.recv_into(buffer, 0, socket.MSG_WAITALL) == len(whole)
+    assert buffer == whole
+    assert connection.flush(TIMEOUT)
+    thread = in_thread(one.sendmsg, parts)
+    assert other.recv_into(buffer, 0, socket.MSG_WAITALL) == len(whole)
+    join(thread)
+    assert buffer == whole
+
+
+def test_a_send_without_waiting_leaves_the_rest_to_the_writer(pair: MakePair) -> None:
+    one, other = pair()
+    connection = TlsConnection(one)
+    data = os.urandom(30_000_000)
+    connection.send([b"head", data])
+    assert connection.waiting == 1  # more than the sockets hold
+    connection.send([b"tail"])
+    buffer = bytearray(len(data) + 8)
+    other.settimeout(TIMEOUT)
+    got = 0
+    while got < len(buffer):
+        got += other.recv_into(memoryview(buffer)[got:], 0, socket.MSG_WAITALL)
+    assert (buffer[:4], buffer[-4:]) == (b"head", b"tail")
+    assert buffer[4:-4] == data
+    assert connection.flush(TIMEOUT)
+
+
+def test_the_ends_of_a_connection(pair: MakePair) -> None:
+    one, other = pair()
+    one.settimeout(0.01)
+    with pytest.raises(TimeoutError):
+        one.recv_into(bytearray(10))
+    with pytest.raises(TimeoutError):
+        one.sendall(bytes(50_000_000))
+    one.settimeout(None)
+    one, other = pair()
+    other.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        other.sendall(b"x")
+    assert one.recv_into(bytearray(10)) == 0
+    one.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(BrokenPipeError):
+        one.sendall(b"x")
+
+
+def test_a_socket_that_is_closed_while_a_thread_reads_keeps_its_number(pair: MakePair) -> None:
+    one, other = pair()
+    heard: list[int] = []
+    thread = in_thread(lambda: heard.append(one.recv_into(bytearray(10))))
+    one.close()
+    opened = [socket.socket() for _ in range(8)]
+    try:
+        other.sendall(b"0123456789")  # the reader is still there, or has seen the end
+        join(thread)
+    finally:
+        for sock in opened:
+            sock.close()
+    assert heard in ([10], [])
+
+
+class _Interrupted(Exception):
+    pass
+
+
+def test_a_signal_interrupts_a_read(pair: MakePair) -> None:
+    one, _ = pair()
+
+    def interrupt(*_: object) -> None:
+        raise _Interrupted
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGUSR1))
+    try:
+        timer.start()
+        with pytest.raises(_Interrupted):
+            one.recv_into(bytearray(10))
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def relay(near: socket.socket, far: socket.socket, change: Callable[[bytes], bytes]) -> None:
+    while data := near.recv(1 << 16):
+        far.sendall(change(data))
+
+
+def test_a_byte_that_was_changed_on_its_way_ends_the_connection(pair: MakePair) -> None:
+    (a, b), (c, d) = socket.socketpair(), socket.socketpair()
+    spoil = threading.Event()
+
+    def change(data: bytes) -> bytes:
+        return data[:-1] + bytes((data[-1] ^ 1,)) if spoil.is_set() else data
+
+    threads = [in_thread(relay, b, c, change), in_thread(relay, c, b, bytes)]
+    for sock in (a, d):
+        sock.settimeout(TIMEOUT)
+    one, other = pair(False, False, (a, d))
+    for side in (one, other):
+        side._takes_descriptors = False  # as after HELLO
+        side.greeted()
+        assert side.records is not None
+    one.sendall(b"as it was")
+    buffer = bytearray(100)
+    assert other.recv_into(buffer) == 9
+    spoil.set()
+    one.sendall(b"as it is not")
+    with pytest.raises(ConnectionError, match=r"TLS: .*mac"):
+        other.recv_into(buffer)
+    one.shutdown(socket.SHUT_RDWR)
+    other.shutdown(socket.SHUT_RDWR)
+    for thread in threads:
+        join(thread)
+    b.close()
+    c.close()
+
+
+@pytest.mark.parametrize("reads_compiled", [True, False])
+def test_keys_are_renewed(pair: MakePair, reads_compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_records, "RENEWED_AFTER_RECORDS", 4)
+    (a, b), (c, d) = socket.socketpair(), socket.socketpair()
+    sizes: list[int] = []
+
+    def note(data: bytes) -> bytes:
+        sizes.append(len(data))
+        return data
+
+    threads = [in_thread(relay, b, c, note), in_thread(relay, c, b, bytes)]
+    one, other = pair(False, False, (a, d))
+    one._takes_descriptors = other._takes_descriptors = False
+    one.greeted()
+    if reads_compiled:
+        other.greeted()
+    del sizes[:]
+    buffer = bytearray(100)
+    for i in range(40):
+        one.sendall(b"%02d" % i)
+        assert other.recv_into(buffer) == 2
+        assert buffer[:2] == b"%02d" % i
+    # A record of two bytes has 24; before each fourth one stands a message of 27, that the key is a new one.
+    assert sum(sizes) >= 40 * 24 + 9 * 27
+    for side in (one, other):
+        side.shutdown(socket.SHUT_RDWR)
+    for thread in threads:
+        join(thread)
+    b.close()
+    c.close()
+
+
+@pytest.fixture
+def loaded_again() -> Iterator[None]:
+    tls_records.module.cache_clear()
+    yield
+    tls_records.module.cache_clear()
+
+
+@pytest.mark.usefixtures("loaded_again")
+@pytest.mark.parametrize("reason", ["another version", "switched off"])
+def test_python_does_it_where_the_module_does_not_fit(
+    reason: str, monkeypatch: pytest.MonkeyPatch, pair: MakePair
+) -> None:
+    if reason == "switched off":
+        monkeypatch.setenv(tls_records.SWITCH, "0")
+    else:
+        monkeypatch.setattr(tls_records, "INTERFACE", 0)
+    one, other = pair(False, False)
+    one.greeted()
+    assert one.records is None
+    one.sendall(b"all the same")
+    assert other.recv_into(bytearray(12), 0, socket.MSG_WAITALL) == 12
+
+
+def test_what_is_not_of_ssl_is_not_looked_into(pair: MakePair) -> None:
+    module = tls_records.module()
+    one, _ = pair(False, False)
+    inner: Any = one._tls._sslobj  # type: ignore[attr-defined]
+    other = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    assert module.open(object(), object(), object.__basicsize__, 0, b"", 1) is None
+    assert module.open(inner, other, type(inner).__basicsize__, 0, b"", 1) is None

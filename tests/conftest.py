@@ -16,6 +16,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
+        "--gpu",
+        action="store_true",
+        help="run tests/gpu on this machine's GPUs, with CuPy, not on a stand-in",
+    )
+    parser.addoption(
         "--update-missing",
         action="store_true",
         help="write missing_names.txt and missing_methods.txt anew: what is lacking of TensorFlow",

@@ -98,7 +98,9 @@ class InProcessTransport(MasterTransport):
         incarnation = secrets.randbits(63)
         cpus = config.device_count.get("CPU", 1)
         gpus = dict(config.device_count).get("GPU")
-        self._worker = Worker(TASK, task_devices(TASK, incarnation, cpus, gpus), incarnation)
+        self._worker = Worker(
+            TASK, task_devices(TASK, incarnation, cpus, gpus, config.gpu_options), incarnation
+        )
         super().__init__(
             Master(partial(_join, self._worker), self._worker.resources.reset, _to_stderr), config
         )

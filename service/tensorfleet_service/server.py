@@ -154,7 +154,7 @@ class TaskServer:
         self._gpus_required = gpus or 0
         if gpus is None:
             gpus = 0 if job_name == "ps" else dict(config.device_count).get("GPU")
-        devices = task_devices(self.task, self._incarnation, cpus, gpus)
+        devices = task_devices(self.task, self._incarnation, cpus, gpus, config.gpu_options)
         self._check_gpus(devices)
         sampler = OpSampler()
         self._meter = MasterMeter(sampler)

@@ -300,6 +300,8 @@ WITHOUT_GENERATOR = {
     "_Send": "made by the runtime only",
     "_Recv": "made by the runtime only",
     "_HostSend": "made by the runtime only",
+    "_ToDevice": "made by the runtime only",
+    "_ToHost": "made by the runtime only",
     "_HostRecv": "made by the runtime only",
 }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
+from tensorfleet_service.devices.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Device:
         incarnation: a number that is different at each start of the task.
         description: the physical device, for people.
         xp: the array module of its kernels.
+        scope: what makes it current for a thread, where it is a GPU.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Device:
     incarnation: int
     description: str
     xp: ModuleType
+    scope: Scope | None = None
 
     def attributes(self) -> DeviceAttributes:
         return DeviceAttributes(

@@ -6,11 +6,14 @@ import os
 
 import numpy as np
 
+from tensorfleet.proto.config_pb2 import GPUOptions
 from tensorfleet_service.devices import gpu
 from tensorfleet_service.devices.device import Device
 
 
-def task_devices(task: str, incarnation: int, cpus: int = 1, gpus: int | None = None) -> list[Device]:
+def task_devices(
+    task: str, incarnation: int, cpus: int = 1, gpus: int | None = None, options: GPUOptions | None = None
+) -> list[Device]:
     """The devices of a task.
 
     Args:
@@ -18,6 +21,7 @@ def task_devices(task: str, incarnation: int, cpus: int = 1, gpus: int | None = 
         incarnation: the task's.
         cpus: the number of CPU devices, which share the machine's cores.
         gpus: the largest number of GPUs; None for all that CuPy sees, 0 never loads CuPy.
+        options: which GPUs, and how much memory of each.
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     devices = [
@@ -25,7 +29,7 @@ def task_devices(task: str, incarnation: int, cpus: int = 1, gpus: int | None = 
         for i in range(max(cpus, 1))
     ]
     if gpus != 0:
-        devices += gpu.devices(task, incarnation + 1000, gpus)
+        devices += gpu.devices(task, incarnation + 1000, gpus, options)
     return devices
 
 

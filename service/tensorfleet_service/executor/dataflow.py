@@ -15,19 +15,21 @@ other.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet_service.devices.scope import Scope
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.executor.execution import Execution
 from tensorfleet_service.executor.loop_shape import may_not_end
 from tensorfleet_service.executor.loops import CompiledLoop, compile_loops, loops_of
 from tensorfleet_service.executor.plan_writer import SendTable, StatefulKernels, make_kernels
 from tensorfleet_service.executor.rendezvous import FRAME_IDS
-from tensorfleet_service.executor.statements import constant_value, dereferences, lasting, outside_of_ops
+from tensorfleet_service.executor.statements import constant_on, dereferences, lasting, outside_of_ops
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression
 from tensorfleet_service.tracing.timed import Timed, is_run
@@ -154,8 +156,7 @@ def _set_function(op: Op, kernel: Any, moves: Any, args: Iterator[int], rets: It
         case "_Retval":
             op.name = str(next(rets))
         case "Const":
-            value = constant_value(op.node)
-            op.function = value if moves is None else moves[0](value)
+            op.function = constant_on(op.node, moves)
     if isinstance(kernel, AsyncKernel):
         op.kind, op.function = "Async", kernel.function
     elif isinstance(kernel, Expression):
@@ -186,6 +187,7 @@ class DataflowPlan(Timed):
         "lasts",
         "moves",
         "rets",
+        "scope",
         "send",
         "waits",
     )
@@ -199,8 +201,10 @@ class DataflowPlan(Timed):
         send: SendTable,
         stateful: StatefulKernels | None = None,
         library: Library | None = None,
+        scope: Scope | None = None,
     ) -> None:
         super().__init__(nodes)
+        self.scope = scope
         self.device = device
         self.send = send
         self.moves = movers(xp)
@@ -244,6 +248,12 @@ class DataflowPlan(Timed):
 
     def run(self, step: Any, args: Sequence[Any]) -> Sequence[Any]:
         """Runs a partition that waits for nothing; returns its fetches."""
+        if self.scope is None:
+            return self._run(step, args)
+        with self.scope:
+            return self._run(step, args)
+
+    def _run(self, step: Any, args: Sequence[Any]) -> Sequence[Any]:
         execution = Execution(self, step, args, None, None)
         execution.run()
         return execution.results()
@@ -252,9 +262,10 @@ class DataflowPlan(Timed):
         """A function that also calls `step.trace`, and `explain`."""
 
         def run(step: Any, args: Sequence[Any]) -> Sequence[Any]:
-            execution = Execution(self, step, args, None, step.trace)
-            execution.run()
-            return execution.results()
+            with self.scope or contextlib.nullcontext():
+                execution = Execution(self, step, args, None, step.trace)
+                execution.run()
+                return execution.results()
 
         return run, self.explain
 

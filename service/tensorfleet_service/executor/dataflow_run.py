@@ -50,7 +50,7 @@ class DataflowRun:
         self._closed = False
 
     def begin(self) -> None:
-        self._turn()
+        self._turn_in_scope()
 
     def resume(self, source: Source, value: Any) -> None:
         """Goes on with the op that waits for the source."""
@@ -60,7 +60,7 @@ class DataflowRun:
                 return
             self._busy = True
         self.plan.waited(type(source) is int, time.perf_counter() - self.resumed)
-        self._turn()
+        self._turn_in_scope()
 
     def pause(self) -> None:
         """Notes that one more op waits; the others go on, so the time is counted per turn."""
@@ -86,6 +86,14 @@ class DataflowRun:
         if value is not PENDING:
             with self._lock:
                 self._inbox.append((source, value))
+
+    def _turn_in_scope(self) -> None:
+        scope = self.plan.scope
+        if scope is None:
+            self._turn()
+        else:
+            with scope:
+                self._turn()
 
     def _turn(self) -> None:
         started = time.perf_counter()

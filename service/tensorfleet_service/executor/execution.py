@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet_service.devices.scope import Shared, is_gpu
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.frames import Iteration, LoopFrame
 from tensorfleet_service.executor.statements import as_string, node_error
@@ -177,11 +178,9 @@ class Execution:
 
     def _run_end(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
         """Runs an op that connects the partition to others, or only orders ops."""
-        moves = self._plan.moves
         match op.kind:
             case "_Arg":
-                value = self._args[int(op.name)]
-                self._give_all(op, iteration, value if moves is None else moves[0](value))
+                self._give_all(op, iteration, self._args[int(op.name)])
             case "_Retval":
                 if dead:
                     text = f"Retval[{op.node.attrs['index']}] does not have value"
@@ -196,7 +195,7 @@ class Execution:
                 edge = int(op.node.attrs["_edge"])
                 task = self._plan.send[edge]
                 edge |= iteration.tag
-                value = DEAD if dead else self._to_host(values[0])
+                value = DEAD if dead else self._sent(op.node, task, values[0])
                 if task:
                     self._step.push(task, edge, value)
                 else:
@@ -218,6 +217,12 @@ class Execution:
     def _to_host(self, value: Any) -> Any:
         moves = self._plan.moves
         return value if moves is None else moves[1](value)
+
+    def _sent(self, node: Node, task: str, value: Any) -> Any:
+        scope = self._plan.scope
+        if scope is not None and not task and is_gpu(node.attrs["recv_device"]):
+            return scope.share(value)
+        return self._to_host(value)
 
     def _switch(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
         if dead:
@@ -254,9 +259,8 @@ class Execution:
         self._wait(source)
 
     def _received(self, op: Op, iteration: Iteration, value: Any) -> None:
-        moves = self._plan.moves
-        if value is not DEAD and moves is not None:
-            value = moves[0](value)
+        if type(value) is Shared:
+            value = value.take()
         self._give_all(op, iteration, value)
         self._end_op(iteration)
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.math.cuda_fusion import CudaGroup
 from tensorfleet_service.kernels.math.fusion import FusedGroup, FusedOp, steps_of
 
 if TYPE_CHECKING:
@@ -33,7 +37,9 @@ class Group:
 
     __slots__ = ("function", "inputs", "outputs", "positions")
 
-    def __init__(self, nodes: Sequence[Node], positions: list[int], wanted: set[Node]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], positions: list[int], wanted: set[Node], xp: ModuleType
+    ) -> None:
         members = [nodes[position] for position in positions]
         own = set(map(id, members))
         used: set[int] = set()
@@ -50,11 +56,11 @@ class Group:
         # An op that nobody needs may be a target of the step, and may fail, so it is computed, too.
         places = [i for i, node in enumerate(members) if id(node) not in used or node in wanted]
         self.outputs = [members[i] for i in places]
-        self.function = FusedGroup(
-            [node.op for node in members],
-            partial(_fused_ops, members, self.inputs),
-            places,
-            members[0].output_types[0].np,
+        fused, dtype = partial(_fused_ops, members, self.inputs), members[0].output_types[0].np
+        self.function: FusedGroup | CudaGroup = (
+            FusedGroup([node.op for node in members], fused, places, dtype)
+            if xp is np
+            else CudaGroup(xp, fused(), places, dtype)
         )
 
 
@@ -85,12 +91,16 @@ class _Growing:
 
 
 def find_groups(
-    nodes: Sequence[Node], waits: Callable[[int], bool], dereferences: Callable[[Node, int], bool]
+    nodes: Sequence[Node],
+    waits: Callable[[int], bool],
+    dereferences: Callable[[Node, int], bool],
+    xp: ModuleType = np,
 ) -> list[Group]:
     """The groups of a partition.
 
     Args:
         waits: whether the node at a position may suspend the step.
+        xp: the array module of the device.
         dereferences: whether an input of a node is read from a variable when the node runs.
     """
     group_of: dict[int, _Growing] = {}
@@ -130,7 +140,15 @@ def find_groups(
             other = group_of.get(id(control))
             if other is not None:
                 other.needed = True
-    return [Group(nodes, sorted(group.positions), wanted) for group in dict.fromkeys(group_of.values())]
+    return [
+        Group(nodes, sorted(group.positions), wanted, xp)
+        for group in dict.fromkeys(group_of.values())
+        if xp is np or _step_count(nodes, group.positions) > 1  # one step is one launch as it is
+    ]
+
+
+def _step_count(nodes: Sequence[Node], positions: Sequence[int]) -> int:
+    return sum(len(steps_of(nodes[position]) or ()) for position in positions)
 
 
 def _reads(node: Node, dereferences: Callable[[Node, int], bool]) -> bool:

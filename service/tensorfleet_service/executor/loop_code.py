@@ -14,7 +14,7 @@ from tensorfleet_service.executor.statements import (
     as_string,
     assign,
     call_text,
-    constant_value,
+    constant_on,
 )
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class LoopCode:
     def constant(self, node: Node) -> str:
         name = f"c{self._number(node)}"
         if name not in self.names:
-            value = constant_value(node)
-            self.names[name] = value if self._moves is None else self._moves[0](value)
+            self.names[name] = constant_on(node, self._moves)
         return name
 
     def _number(self, node: Node) -> int:

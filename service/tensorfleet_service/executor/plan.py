@@ -43,6 +43,7 @@ from tensorfleet_service.executor.statements import Line, explain, lasting
 from tensorfleet_service.tracing.timed import Timed
 
 if TYPE_CHECKING:
+    from tensorfleet_service.devices.scope import Scope
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.state.library import Library
     from tensorfleet_service.state.resources import Resources
@@ -62,6 +63,7 @@ class Plan(Timed):
     __slots__ = (
         "_code",
         "_lines",
+        "_scope",
         "_traced",
         "_writer",
         "args",
@@ -81,6 +83,7 @@ class Plan(Timed):
         send: SendTable,
         stateful: StatefulKernels | None = None,
         library: Library | None = None,
+        scope: Scope | None = None,
     ) -> None:
         """Compiles nodes for one device.
 
@@ -89,15 +92,20 @@ class Plan(Timed):
             send: the destinations of the tensors of `_Send` nodes.
             stateful: the session's kernels of stateful ops; new ones are added.
             library: the functions that nodes may call.
+            scope: what makes the device current, where that is a GPU.
         """
-        writer = PlanWriter(device, nodes, resources, xp, send, {} if stateful is None else stateful, library)
+        writer = PlanWriter(
+            device, nodes, resources, xp, send, {} if stateful is None else stateful, library, scope
+        )
         super().__init__(nodes)
         self.device = device
         self.args = writer.args
         self.rets = writer.rets
         self.waits = writer.waits
         self.lasts = lasting(nodes, library)
-        self.function, self._code, self._lines = writer.compile(traced=False)
+        function, self._code, self._lines = writer.compile(traced=False)
+        self._scope = scope
+        self.function = self._scoped(function)
         self._writer = writer
         self._traced: tuple[Callable[..., Any], CodeType, list[Line]] | None = None
 
@@ -113,7 +121,10 @@ class Plan(Timed):
         if found is None:
             found = self._traced = self._writer.compile(traced=True)
         function, code, lines = found
-        return function, lambda e: explain(e, code, lines)
+        return self._scoped(function), lambda e: explain(e, code, lines)
+
+    def _scoped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function if self._scope is None else self._scope.around(function, self.waits)
 
     def node_at(self, frame: FrameType) -> Node | None:
         """The node whose line a Python frame is at; None if it does not run this plan."""

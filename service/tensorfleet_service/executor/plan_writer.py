@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet_service.devices.beside import Beside
-from tensorfleet_service.devices.transfer import movers
+from tensorfleet_service.devices.scope import Scope, Shared, is_gpu
+from tensorfleet_service.devices.transfer import all_to_host, movers
 from tensorfleet_service.executor.branches import SMALL, find_beside, starter
 from tensorfleet_service.executor.fusing import Group, find_groups, first_uses, last_uses, write_group
 from tensorfleet_service.executor.statements import (
@@ -18,11 +19,12 @@ from tensorfleet_service.executor.statements import (
     as_string,
     assign,
     call_text,
-    constant_value,
+    constant_on,
     delete,
     dereferences,
 )
 from tensorfleet_service.kernels import registry
+from tensorfleet_service.kernels.device_memory import memory_of
 from tensorfleet_service.kernels.registry import ALL, AsyncKernel, Expression, KernelNode
 from tensorfleet_service.threads.future import Future
 
@@ -54,6 +56,7 @@ class PlanWriter:
         send: SendTable,
         stateful: StatefulKernels,
         library: Library | None,
+        scope: Scope | None = None,
     ) -> None:
         self.device = device
         self.nodes = nodes
@@ -66,7 +69,9 @@ class PlanWriter:
         }
         self.moves = movers(xp)
         if self.moves is not None:
-            self.globals["to_device"], self.globals["to_host"] = self.moves
+            assert scope is not None
+            self.globals["to_host"], self.globals["all_to_host"] = self.moves[1], all_to_host(xp)
+            self.globals["share"], self.globals["Shared"] = scope.share, Shared
         self.args: list[int] = []
         self.rets: list[int] = []
         for node in nodes:
@@ -83,10 +88,9 @@ class PlanWriter:
         )
         self.groups: dict[int, Group | None] = {}
         """The group of elementwise nodes at its last position; None at its other positions."""
-        if xp is np:
-            for group in find_groups(nodes, self._may_wait, dereferences):
-                self.groups.update(dict.fromkeys(group.positions))
-                self.groups[group.positions[-1]] = group
+        for group in find_groups(nodes, self._may_wait, dereferences, xp):
+            self.groups.update(dict.fromkeys(group.positions))
+            self.groups[group.positions[-1]] = group
 
         self.beside: set[int] = (
             find_beside(nodes, first_uses(nodes, self.groups)) if xp is np and self.moves is None else set()
@@ -140,7 +144,8 @@ class _Text:
 
     def source(self) -> str:
         returned = self._returned
-        end = f" return ({', '.join(returned)}{',' if returned else ''})"
+        values = f"({', '.join(returned)}{',' if returned else ''})"
+        end = f" return {values if self._moves is None else f'all_to_host({values})'}"
         return "\n".join(("def run(t, a):", *self._body, end, ""))
 
     def add_node(self, position: int, node: Node) -> None:
@@ -156,10 +161,13 @@ class _Text:
         elif node.op == "_Send":
             self._add_send(position, node)
         elif node.op == "_Arg":
-            self._add_outputs(position, node, [], self._to_device(f"a[{self._fed}]"))
+            self._add_outputs(position, node, [], f"a[{self._fed}]")
             self._fed += 1
         elif node.op == "_Recv":
-            self._add_outputs(position, node, [], self._to_device(f"(yield {int(node.attrs['_edge'])})"))
+            received = f"(yield {int(node.attrs['_edge'])})"
+            # From another GPU of the task comes a tensor that is still in that one's memory.
+            taken = f"w.take() if type(w := {received}) is Shared else w"
+            self._add_outputs(position, node, [], received if self._moves is None else taken)
         elif node.op != "NoOp":
             self._add_kernel(position, node)
 
@@ -174,8 +182,7 @@ class _Text:
         self._free += dead
 
     def _add_constant(self, position: int, node: Node) -> None:
-        value = constant_value(node)
-        self.names[f"c{position}"] = value if self._moves is None else self._moves[0](value)
+        self.names[f"c{position}"] = constant_on(node, self._moves)
         self._slots[id(node), 0] = f"c{position}"
 
     def _add_return(self, position: int, node: Node) -> None:
@@ -183,7 +190,7 @@ class _Text:
         # A returned variable is not reused; a reference is read when its node runs.
         if inputs[0].endswith(")") or self._moves is not None:
             kept = self._slot()
-            self._add(f" {kept} = {self._to_host(inputs[0])}", node, inputs)
+            self._add(f" {kept} = {inputs[0]}", node, inputs)
             self._returned.append(kept)
         else:
             self._returned.append(inputs[0])
@@ -192,7 +199,10 @@ class _Text:
         inputs = self._inputs(node)
         edge = int(node.attrs["_edge"])
         task = self._writer.send[edge]
-        value = self._to_host(inputs[0])
+        value = inputs[0]
+        if self._moves is not None:
+            shared = not task and is_gpu(node.attrs["recv_device"])
+            value = f"{'share' if shared else 'to_host'}({value})"
         call = f"t.push({task!r}, {edge}, {value})" if task else f"t.deliver(({edge},), ({value},))"
         ending = self._ending(position, node.inputs)
         self._add(self._timed(f" {call}", position, "None") + delete(ending), node, inputs)
@@ -278,12 +288,6 @@ class _Text:
         self.names[f"n{position}"] = self._nodes[position]
         return f" q = clock();{statement}; t.trace(n{position}, q, clock(), {value})"
 
-    def _to_device(self, text: str) -> str:
-        return text if self._moves is None else f"to_device({text})"
-
-    def _to_host(self, text: str) -> str:
-        return text if self._moves is None else f"to_host({text})"
-
 
 def make_kernels(
     device: str,
@@ -317,7 +321,7 @@ def make_kernels(
                     input_types=node.input_types,
                     output_types=node.output_types,
                     device=device,
-                    xp=xp,
+                    xp=np if xp is np or memory_of(node).on_host else xp,
                     resources=resources,
                     library=library,
                     # Other partitions may use other outputs of a stateful kernel.

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet_service.devices import memory
+from tensorfleet.core.dims import format_dims
+from tensorfleet_service.devices import gpu, memory
+from tensorfleet_service.devices.transfer import Move
 from tensorfleet_service.executor.failures import as_op_error
+from tensorfleet_service.executor.host_memory import ON_DEVICE
 from tensorfleet_service.executor.input_errors import refusal
 from tensorfleet_service.kernels.registry import Expression, is_lasting
 from tensorfleet_service.kernels.variant_messages import from_messages
@@ -49,6 +52,12 @@ def call_text(
         return f"u_{name}({', '.join(inputs)})", None
     names[f"k{position}"] = kernel
     return f"k{position}({', '.join(inputs)})", None
+
+
+def constant_on(node: Node, moves: tuple[Move, Move] | None) -> Any:
+    """The value of a Const node, on the device if it is needed there."""
+    value = constant_value(node)
+    return moves[0](value) if moves is not None and ON_DEVICE in node.attrs else value
 
 
 def assign(node: Node, outputs: list[str], text: str) -> str:
@@ -143,7 +152,12 @@ def node_error(
     found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
     if found is None and expression is not None and expression.explain is not None:
         found = expression.explain(error, *values())
-    if isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(_TOO_BIG)):
+    if gpu.is_exhausted(error):
+        shapes = ", ".join(format_dims(tuple(value.shape)) for value in values() if hasattr(value, "shape"))
+        found = gpu.exhausted(f"{node.op} of {shapes or 'no inputs'}", node.assigned, error)
+    elif isinstance(error, MemoryError) or (
+        isinstance(error, ValueError) and str(error).startswith(_TOO_BIG)
+    ):
         found = memory.exhausted(f"Out of memory in {node.op}: {error or 'no memory is left'}")
     if found is None:
         found = _from_exception(error, node, values)

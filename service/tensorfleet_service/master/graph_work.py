@@ -11,6 +11,7 @@ from tensorfleet_service.executor.evaluate import evaluate_node
 from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.graph.graph import Node, needed_functions
 from tensorfleet_service.graph.session_graph import SessionGraph
+from tensorfleet_service.kernels.device_memory import has_gpu_kernel
 from tensorfleet_service.master.colocate import holds_state, state_related
 from tensorfleet_service.master.late_reads import read_late
 from tensorfleet_service.master.members import Functions, Member
@@ -64,6 +65,7 @@ class GraphWork:
         devices = [device for member in members for device in member.devices]
         self._devices = [device.name for device in devices]
         self._incarnations = {device.name: device.incarnation for device in devices}
+        self._has_gpu = any(device.device_type == "GPU" for device in devices)
         self._frame_ids = any(member.by_grpc for member in members)
 
     def cut(self, graph: SessionGraph, key: SignatureKey) -> Cut:
@@ -102,7 +104,8 @@ class GraphWork:
 
     def _place(self, nodes: list[Node]) -> None:
         soft = self._config.allow_soft_placement
-        place(nodes, self._devices, self._devices[0], allow_soft_placement=soft)
+        kernels = has_gpu_kernel if self._has_gpu else None
+        place(nodes, self._devices, self._devices[0], soft, kernels)
 
 
 def _check_fetches(nodes: Sequence[Node]) -> None:

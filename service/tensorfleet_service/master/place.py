@@ -126,7 +126,7 @@ class _Placer:
         if known is None:
             spec = requested(node)
             device, softly = self._find(spec, [node], partial(self._explicit_error, node))
-            known = device, softly or (f"requested {node.device}" if node.device else "default")
+            known = device, softly or (f"requested {node.device}" if node.device else self._default([node]))
             if self._has_gpu_kernel is None:  # else the op has its say, too
                 self._placed[node.device] = known
         node.assigned, node.why = known
@@ -142,6 +142,7 @@ class _Placer:
                     raise self._explicit_error(node, "")
             assigned, softly = self._find(spec, members, partial(self._group_error, group))
         device = parse(assigned)
+        default = self._default(members)
         for node in members:
             if node.assigned:
                 continue
@@ -151,7 +152,7 @@ class _Placer:
                 fits = requested(node).matches(device)
                 node.why = f"requested {node.device}" if fits else softly or f"{follows}, not {node.device}"
             elif spec == ParsedDevice():
-                node.why = "default" if node not in group.reasons else follows
+                node.why = default if node not in group.reasons else follows
             else:
                 node.why = follows
 
@@ -167,6 +168,16 @@ class _Placer:
 
     def _runs_on_gpu(self, nodes: Sequence[Node]) -> bool:
         return self._has_gpu_kernel is None or all(map(self._has_gpu_kernel, nodes))
+
+    def _default(self, nodes: Sequence[Node]) -> str:
+        """The reason for the device of nodes without a request."""
+        has_kernel = self._has_gpu_kernel
+        if has_kernel is None or not self._cluster.has_gpu:
+            return "default"
+        without = next((node for node in nodes if not has_kernel(node)), None)
+        if without is None:
+            return "default"
+        return f"default: no kernel for GPUs of {without.op}{'' if len(nodes) == 1 else f' ({without.name})'}"
 
     def _find(
         self, spec: ParsedDevice, nodes: Sequence[Node], error: Callable[[str], InvalidArgumentError]

@@ -313,8 +313,9 @@ def _gpus(task: Task) -> Iterator[Metric]:
             labels=["gpu"],
         ),
     ]
-    for number in range(len(devices)):
-        for family, value in zip(families, memory(number), strict=True):
+    for number, device in enumerate(devices):
+        physical = number if device.scope is None else device.scope.number
+        for family, value in zip(families, memory(physical), strict=True):
             family.add_metric([str(number)], value)
     yield from families
 

@@ -23,6 +23,7 @@ from tensorfleet_service.devices.blas import limit_threads
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.feed_layout import by_device, layout, task_of
 from tensorfleet_service.executor.functions import Library
+from tensorfleet_service.executor.host_memory import with_copies
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.plan_writer import StatefulKernels
 from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of
@@ -174,7 +175,12 @@ class Worker:
                     sends[int(node.attrs["_edge"])] = "" if task == self.task else task
             kind = DataflowPlan if needs_dataflow(own) else Plan
             stateful = self._stateful.get(session)
-            plans.append(kind(name, own, resources, device.xp, sends, stateful, library))
+            if device.scope is None:
+                plans.append(kind(name, own, resources, device.xp, sends, stateful, library))
+                continue
+            with device.scope:
+                own = with_copies(own)
+                plans.append(kind(name, own, resources, device.xp, sends, stateful, library, device.scope))
         peers = self._peers
         asked = ([], {}) if peers is None else pulls(nodes, self.task, peers.pulls_from)
         graph = TaskGraph(plans, session, layout(nodes), *asked)

@@ -122,7 +122,7 @@ def test_what_is_not_contiguous_is_copied_or_left_to_the_kernel(is_compiled: boo
     assert fused("AddV2", draw(SHAPE), draw((600,))[::2]) is None
 
 
-@pytest.mark.parametrize("op", sorted(fusion._ALIKE))
+@pytest.mark.parametrize("op", sorted(fusion.ALIKE))
 def test_ops_that_refuse_broadcasting_are_not_broadcast(op: str) -> None:
     assert fused(op, draw(SHAPE), draw((300,))) is None
     assert fused(op, np.float32(1), draw(SHAPE)) is None
@@ -139,7 +139,7 @@ def random_group(generator: Any, dtype: Any, is_exact: bool) -> tuple[list[Fused
     """Ops that use earlier ones, inputs of all forms, and which results are wanted."""
     forms: list[tuple[int, ...]] = [SHAPE, SHAPE, (), (300,), (700, 1)]
     values = [draw(form, dtype, int(generator.integers(100))) for form in forms]
-    names = [op for op in FORMULAS if op != "BiasAdd" and op not in fusion._ALIKE]
+    names = [op for op in FORMULAS if op != "BiasAdd" and op not in fusion.ALIKE]
     if is_exact:
         names = [op for op in names if not APPROXIMATE & {ufunc for ufunc, _ in steps(op)}]
     ops = [FusedOp("Neg", steps("Neg"), [(True, 0)])]

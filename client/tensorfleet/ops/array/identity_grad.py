@@ -9,7 +9,7 @@ from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.common import apply_one
 
 not_differentiable("Placeholder", "PlaceholderV2", "NoOp", "StopGradient", "ControlTrigger")
-not_differentiable("_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv")
+not_differentiable("_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv", "_ToHost", "_ToDevice")
 
 
 @gradient(

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.core.dims import compatible, format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
 
@@ -23,6 +24,14 @@ for _op_type in (
     expression(_op_type, "{0}")
 
 expression("NoOp", "None")
+
+
+@kernel("_ToHost", "_ToDevice")
+def copied(node: KernelNode) -> Kernel:
+    """The tensor in the other memory of a GPU's partition; `executor/host_memory.py` puts these ops there."""
+    moves = movers(node.xp)
+    assert moves is not None, "the CPU has one memory"
+    return moves[node.op == "_ToHost"]
 
 
 @kernel("IdentityN")

@@ -18,8 +18,7 @@ def gather(node: KernelNode) -> Kernel:
     def run(params: Any, indices: Any) -> Any:
         if params.ndim == 0:
             raise invalid("params must be at least 1 dimensional")
-        check_range(indices, params.shape[0])
-        return params.take(indices, 0)
+        return taken(node.xp, params, indices, 0)
 
     return run
 
@@ -30,8 +29,7 @@ def gather_v2(node: KernelNode) -> Kernel:
 
     def run(params: Any, indices: Any, axis: Any) -> Any:
         at = _checked_axis(params, axis)
-        check_range(indices, params.shape[at])
-        return params.take(indices, at)
+        return taken(xp, params, indices, at)
 
     def batched(params: Any, indices: Any, axis: Any) -> Any:
         at = _checked_axis(params, axis)
@@ -48,12 +46,19 @@ def gather_v2(node: KernelNode) -> Kernel:
                     f"params.shape[{i}]: {params.shape[i]} should be equal to indices.shape[{i}]: "
                     f"{indices.shape[i]}"
                 )
-        check_range(indices, params.shape[at])
+        safe = indices
+        if xp is np:
+            check_range(indices, params.shape[at])
+        else:
+            inside = (indices >= 0) & (indices < params.shape[at])
+            safe = xp.where(inside, indices, 0)
         # As [batch, before, size, after] and [batch, places], with all places of a batch at once.
         batch, before = math.prod(params.shape[:count]), math.prod(params.shape[count:at])
         after, places = math.prod(params.shape[at + 1 :]), math.prod(indices.shape[count:])
         table = params.reshape(batch, before, params.shape[at], after)
-        found = table[xp.arange(batch)[:, None], :, indices.reshape(batch, places)]
+        found = table[xp.arange(batch)[:, None], :, safe.reshape(batch, places)]
+        if xp is not np:
+            found = xp.where(inside.reshape(batch, places, 1, 1), found, params.dtype.type(0))
         dims = (*params.shape[:at], *indices.shape[count:], *params.shape[at + 1 :])
         return found.transpose(0, 2, 1, 3).reshape(dims)
 
@@ -67,6 +72,24 @@ def _checked_axis(params: Any, axis: Any) -> int:
     if not -rank <= at < rank:
         raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {at}")
     return at % rank
+
+
+def taken(xp: Any, params: Any, indices: Any, axis: int) -> Any:
+    """The slices of `params` at indices of an axis.
+
+    An index out of range is refused on the CPU. A GPU, which the host would have to wait for, gives zeros, as
+    in TensorFlow.
+    """
+    size = params.shape[axis]
+    if array_module(xp, params) is np:
+        check_range(indices, size)
+        return params.take(indices, axis)
+    if not size:
+        return xp.zeros((*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]), params.dtype)
+    inside = (indices >= 0) & (indices < size)
+    found = params.take(xp.where(inside, indices, 0), axis)
+    inside = inside.reshape(*indices.shape, *(1,) * (params.ndim - axis - 1))
+    return xp.where(inside, found, params.dtype.type(0))
 
 
 def check_range(indices: Any, limit: int) -> None:

@@ -10,7 +10,7 @@ from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices import native
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
 
 _FOUR_BYTES = (np.dtype(np.float32), np.dtype(np.int32))
 
@@ -58,9 +58,9 @@ def select(node: KernelNode) -> Kernel:
         shape = then.shape
         if other.shape != shape:
             raise _unlike(node, condition, 2, other)
-        if condition.ndim == 0:
+        if condition.ndim == 0 and array_module(xp, condition) is np:
             return then if condition else other
-        if condition.shape != shape:
+        if condition.ndim and condition.shape != shape:
             if condition.ndim != 1 or not shape:
                 raise _unlike(node, condition, 1, then)
             if condition.shape[0] != shape[0]:

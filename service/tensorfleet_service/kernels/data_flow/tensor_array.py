@@ -170,7 +170,8 @@ def tensor_array(node: KernelNode) -> Kernel:
     dtype, dims = attrs["dtype"], attrs["element_shape"]
     grows, clears = attrs["dynamic_size"], attrs["clear_after_read"]
     alike = attrs["identical_element_shapes"]
-    return lambda size: (Array(name, int(size), dtype, dims, grows, clears, alike=alike), _FLOW)
+    flow = _FLOW if node.xp is np else node.xp.zeros((), np.float32)
+    return lambda size: (Array(name, int(size), dtype, dims, grows, clears, alike=alike), flow)
 
 
 @kernel("TensorArrayGradV3", "TensorArrayGradWithShape")

@@ -27,7 +27,9 @@ def _next_after(node: KernelNode) -> Expression:
 
 def _check_divisor(x: Any, y: Any) -> None:
     """Raises InvalidArgumentError if an integer would be divided by zero."""
-    if not y.all() and 0 not in np.broadcast_shapes(x.shape, y.shape):
+    # The host does not wait for a GPU to refuse a zero: as in TensorFlow, the quotient is then undefined.
+    in_host_memory = isinstance(y, (np.ndarray, np.generic))
+    if in_host_memory and not y.all() and 0 not in np.broadcast_shapes(x.shape, y.shape):
         raise invalid("Integer division by zero")
 
 

@@ -27,7 +27,7 @@ from tensorfleet_service.kernels.math.formulas import FORMULAS, OUT, Steps, step
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
-_ALIKE = frozenset(
+ALIKE = frozenset(
     (
         *("TanhGrad", "SigmoidGrad", "ReciprocalGrad", "InvGrad"),
         *("ReluGrad", "EluGrad", "SoftplusGrad", "SoftsignGrad"),
@@ -135,7 +135,7 @@ class FusedGroup:
         found: list[int] = []
         for op in ops:
             own = [forms[i] if is_input else found[i] for is_input, i in op.sources]
-            if op.type in _ALIKE and own[0] != own[1]:
+            if op.type in ALIKE and own[0] != own[1]:
                 return None
             if op.type == "BiasAdd" and own != [_FULL, _ROW]:
                 return None

@@ -130,6 +130,12 @@ def _unsorted_segment(node: KernelNode) -> Kernel:
         ids = segment_ids.ravel()
         if not data.size:  # TensorFlow does not check the ids of empty data either
             return result
+        if xp is not np:
+            # The host does not wait to look at the ids: rows of other ones go into a segment of their own.
+            ids = xp.where((ids >= 0) & (ids < count), ids, count)
+            result = xp.full((count + 1, *data.shape[rank:]), neutral, data.dtype)
+            rows = data.reshape(ids.size, *data.shape[rank:])
+            return _reduce_rows(xp, ufunc, rows, ids, result, neutral)[:count]
         if int(ids.max()) >= count:
             position = int(xp.flatnonzero(ids >= count)[0])
             index = ",".join(str(int(i)) for i in np.unravel_index(position, segment_ids.shape))

@@ -38,6 +38,7 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0].np
     inner = np.dtype(np.float32) if node.input_types[0].name in ("float16", "bfloat16") else dtype
+    assert inner is not None
     has_gradient = 1 in node.used_outputs
 
     def run(logits: Any, labels: Any) -> tuple[Any, Any]:
@@ -72,12 +73,12 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
             total = powers @ ones
             # -labels · log softmax, all of whose parts are positive
             losses = xp.log(total) * (target @ ones) - products
-            if not xp.isfinite(losses).all():
+            # The host looks at the losses only where that does not have to wait for a GPU.
+            if xp is not np or not xp.isfinite(losses).all():
                 # Where a label is 0, a logit of minus infinity does not count.
                 shifted = xp.log(total)[:, None] - (values - highest)
                 shifted *= target
-                shifted[target == 0] = 0
-                losses = shifted.sum(axis=1)
+                losses = xp.where(target == 0, inner.type(0), shifted).sum(axis=1)
             loss[begin:end] = losses
             if backprop is not None:
                 powers *= xp.reciprocal(total)[:, None]
@@ -125,10 +126,11 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0].np
     inner = np.dtype(np.float32) if node.input_types[0].name in ("float16", "bfloat16") else dtype
+    assert inner is not None
     has_gradient = 1 in node.used_outputs
 
     def run(logits: Any, labels: Any) -> tuple[Any, Any]:
-        _check_labels(logits, labels)
+        _check_labels(logits, labels, xp is np)
         if takes(logits) and labels.dtype in (np.int32, np.int64):
             return _compiled(logits, np.ascontiguousarray(labels), has_gradient, True)
         loss, backprop = xp.empty(logits.shape[0], inner), xp.empty(logits.shape, inner)
@@ -136,6 +138,9 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
         def block(begin: int, end: int) -> None:
             gradient, target = backprop[begin:end], labels[begin:end]
             rows = xp.arange(end - begin)
+            if xp is not np:
+                bad = (target < 0) | (target >= logits.shape[1])
+                target = xp.where(bad, 0, target)
             values = logits[begin:end].astype(inner, copy=False)
             xp.subtract(values, values.max(axis=1, keepdims=True), out=gradient)
             chosen = gradient[rows, target]
@@ -143,7 +148,13 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
             total = gradient.sum(axis=1)
             xp.subtract(xp.log(total), chosen, out=loss[begin:end])
             gradient /= total[:, None]
-            gradient[rows, target] -= 1
+            if xp is np:
+                gradient[rows, target] -= 1
+                return
+            gradient[rows, target] = gradient[rows, target] - inner.type(1)
+            # As in TensorFlow: a GPU does not wait to refuse labels.
+            loss[begin:end] = xp.where(bad, inner.type(np.nan), loss[begin:end])
+            gradient[...] = xp.where(bad[:, None], inner.type(np.nan), gradient)
 
         if logits.size:
             _in_row_blocks(xp, block, logits.shape[0], logits.shape[1] * loss.itemsize)
@@ -152,8 +163,8 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
     return run
 
 
-def _check_labels(logits: Any, labels: Any) -> None:
-    """Raises InvalidArgumentError for shapes that do not fit, or labels that are no class."""
+def _check_labels(logits: Any, labels: Any, look: bool) -> None:
+    """Raises InvalidArgumentError for shapes that do not fit, or, with `look`, labels that are no class."""
     text = None
     if logits.ndim != 2:
         text = f"logits must be 2-D, but got shape {format_dims(logits.shape)}"
@@ -166,7 +177,7 @@ def _check_labels(logits: Any, labels: Any) -> None:
         )
     elif not logits.shape[1]:
         text = f"Must have at least one class, but got logits shape {format_dims(logits.shape)}"
-    elif labels.size and (labels.min() < 0 or labels.max() >= logits.shape[1]):
+    elif look and labels.size and (labels.min() < 0 or labels.max() >= logits.shape[1]):
         bad = labels[(labels < 0) | (labels >= logits.shape[1])]
         text = (
             f"Received a label value of {int(bad[0])} which is outside the valid range of "

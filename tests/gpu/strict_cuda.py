@@ -1,0 +1,172 @@
+"""`cupy.cuda` of the stand-in: devices, streams, events, and what the runtime tells about devices."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tests.gpu.strict_array import OutOfMemoryError, machine
+
+_own = threading.local()
+
+
+def current_device() -> int:
+    """The device of this thread."""
+    found: int = _own.__dict__.setdefault("device", 0)
+    return found
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class Device:
+    def __init__(self, number: int | Device | None = None) -> None:
+        self.id = current_device() if number is None else int(number)
+
+    def __int__(self) -> int:
+        return self.id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return self.id
+
+    def use(self) -> None:
+        if not 0 <= self.id < len(machine.pools):
+            raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+        _own.device = self.id
+
+    def __enter__(self) -> Device:
+        _own.__dict__.setdefault("devices", []).append(current_device())
+        self.use()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _own.device = _own.devices.pop()
+
+    def synchronize(self) -> None:
+        machine.counters.synchronizations += 1
+
+    @property
+    def mem_info(self) -> tuple[int, int]:
+        pool = machine.pools[self.id]
+        return pool.total - pool.used, pool.total
+
+
+_numbers = itertools.count(1)
+
+
+class Stream:
+    """A stream of the device that was current when it was made."""
+
+    def __init__(
+        self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: Any = None
+    ) -> None:
+        self.device_id = current_device()
+        self.ptr = 0 if null else next(_numbers)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.ptr == self.ptr
+
+    def __hash__(self) -> int:
+        return self.ptr
+
+    def _check(self) -> None:
+        if self.ptr and self.device_id != current_device():
+            raise RuntimeError(f"a stream of device {self.device_id} is used on device {current_device()}")
+
+    def use(self) -> Stream:
+        self._check()
+        _streams()[current_device()] = self
+        return self
+
+    def __enter__(self) -> Stream:
+        self._check()
+        _own.__dict__.setdefault("entered", []).append((current_device(), get_current_stream()))
+        return self.use()
+
+    def __exit__(self, *_: Any) -> None:
+        device, stream = _own.entered.pop()
+        _streams()[device] = stream
+
+    def synchronize(self) -> None:
+        machine.counters.synchronizations += 1
+
+    def record(self, event: Event | None = None) -> Event:
+        self._check()
+        event = event or Event()
+        event.stream = self
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        assert event.stream is not None, "waits for an event that was not recorded"
+
+
+Stream.null = Stream(null=True)  # type: ignore[attr-defined]
+
+
+class Event:
+    def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
+        self.stream: Stream | None = None
+
+    def record(self, stream: Stream | None = None) -> None:
+        (stream or get_current_stream()).record(self)
+
+    def synchronize(self) -> None:
+        machine.counters.synchronizations += 1
+
+
+def _streams() -> dict[int, Stream]:
+    found: dict[int, Stream] = _own.__dict__.setdefault("streams", {})
+    return found
+
+
+def get_current_stream() -> Stream:
+    return _streams().get(current_device(), Stream.null)  # type: ignore[attr-defined,no-any-return]
+
+
+class MemoryPool:
+    """The pool of the current device, as all that CuPy's pool does is per device."""
+
+    def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
+        pool = machine.pools[current_device()]
+        pool.limit = int(pool.total * fraction) if size is None and fraction is not None else size or 0
+
+    def get_limit(self) -> int:
+        return machine.pools[current_device()].limit
+
+    def used_bytes(self) -> int:
+        return machine.pools[current_device()].used
+
+    def total_bytes(self) -> int:
+        return machine.pools[current_device()].peak
+
+    def free_all_blocks(self) -> None:
+        pool = machine.pools[current_device()]
+        pool.peak = pool.used
+
+
+def _properties(number: int) -> dict[str, Any]:
+    return {"name": b"stand-in", "totalGlobalMem": machine.pools[number].total, "major": 9, "minor": 0}
+
+
+runtime = SimpleNamespace(
+    CUDARuntimeError=CUDARuntimeError,
+    getDeviceCount=lambda: len(machine.pools),
+    getDeviceProperties=_properties,
+    memGetInfo=lambda: Device().mem_info,
+    deviceCanAccessPeer=lambda a, b: int(a != b),
+    deviceEnablePeerAccess=lambda device: None,
+    getDevice=current_device,
+)
+memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
+
+
+def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> Any:
+    return np.empty(shape, dtype)

@@ -1,0 +1,122 @@
+"""The stand-in for CuPy refuses what a GPU refuses, has CuPy's names, and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.gpu import strict_cuda
+from tests.gpu.cupy_names import FILE, describe
+from tests.gpu.strict_array import Machine, OutOfMemoryError, Unnoticed
+from tests.gpu.strict_cupy import module as cp
+
+
+@pytest.fixture
+def machine(gpus: Callable[..., Machine]) -> Machine:
+    return gpus(2, memory=1 << 20)  # skips where there is a GPU
+
+
+def on_device(*shape: int) -> Any:
+    return cp.ones(shape, np.float32)
+
+
+REFUSED: dict[str, tuple[type[Exception], Callable[[], Any]]] = {
+    "np.asarray(x)": (TypeError, lambda: np.asarray(on_device(2))),
+    "x + a NumPy array": (TypeError, lambda: on_device(2) + np.ones(2, np.float32)),
+    "a NumPy array + x": (TypeError, lambda: np.ones(2, np.float32) + on_device(2)),
+    "a function of a NumPy array": (TypeError, lambda: cp.sum(np.ones(2, np.float32))),
+    "stacking both": (TypeError, lambda: cp.stack([on_device(2), np.ones(2, np.float32)])),
+    "assigning a NumPy array": (TypeError, lambda: on_device(2).__setitem__(0, np.ones(1))),
+    "objects": (TypeError, lambda: cp.asarray(np.array([b"x"], object))),
+    "strings": (TypeError, lambda: cp.asarray("text")),
+    "times": (TypeError, lambda: cp.zeros(2, "datetime64[s]")),
+    "a size on the device": (TypeError, lambda: cp.zeros(cp.asarray([2, 3]))),
+    "an index on the device as a number": (TypeError, lambda: range(cp.asarray(3))),
+    "a function that CuPy lacks": (AttributeError, lambda: cp.nanquantile_of),
+    "an argument that CuPy lacks": (TypeError, lambda: cp.sum(on_device(2), where=on_device(2) > 0)),
+    "too many arguments": (TypeError, lambda: cp.flip(on_device(2), 0, 1)),
+    "a ufunc's method that CuPy lacks": (
+        NotImplementedError,
+        lambda: cp.logical_and.reduce(on_device(2) > 0),
+    ),
+    "products at indices": (NotImplementedError, lambda: cp.multiply.at(on_device(2), cp.asarray([0]), 2.0)),
+    "sums of int64 at indices": (TypeError, lambda: cp.add.at(cp.zeros(2, np.int64), cp.asarray([0]), 2)),
+    "a dtype without a loop": (TypeError, lambda: cp.bitwise_and(on_device(2), on_device(2))),
+    "an output of another kind": (
+        TypeError,
+        lambda: cp.add(cp.ones(2, np.float64), 1.0, out=cp.ones(2, np.int32)),
+    ),
+    "linear algebra of half precision": (TypeError, lambda: cp.linalg.inv(cp.ones((2, 2), np.float16))),
+    "an index out of range": (Unnoticed, lambda: on_device(2)[cp.asarray([2])]),
+    "a singular matrix": (Unnoticed, lambda: cp.linalg.inv(cp.zeros((2, 2), np.float32))),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(machine: Machine, case: str) -> None:
+    error, call = REFUSED[case]
+    with pytest.raises(error):
+        call()
+
+
+def test_numbers_of_rank_0_stay_arrays(machine: Machine) -> None:
+    x = on_device(2, 3)
+    for found in (x.sum(), x[0, 0], cp.max(x), x.sum() * 2, np.exp(x.sum()), cp.argmax(x)):
+        assert isinstance(found, cp.ndarray)
+        assert found.shape == ()
+
+
+def test_an_array_belongs_to_a_device(machine: Machine) -> None:
+    x = on_device(2)
+    with strict_cuda.Device(1):
+        with pytest.raises(ValueError, match="array device = 0 while current = 1"):
+            x + 1
+        copied = cp.asarray(x)
+        assert copied.device == strict_cuda.Device(1)
+        assert machine.counters.peer == [(2,)]
+    with pytest.raises(RuntimeError, match="invalid device"):
+        strict_cuda.Device(2).use()
+
+
+def test_views_share_memory_and_copies_do_not(machine: Machine) -> None:
+    x = on_device(2, 3)
+    x[0].fill(5)
+    x.reshape(6)[3:] = 7
+    x.copy()[...] = 0
+    np.testing.assert_array_equal(x.get(), [[5, 5, 5], [7, 7, 7]])
+    assert x[0].base is x
+
+
+def test_copies_and_waits_are_counted(machine: Machine) -> None:
+    x = cp.asarray(np.ones((2, 3), np.float32))
+    assert machine.counters.to_device == [(2, 3)]
+    y = x * 2 + x
+    assert machine.counters.synchronizations == 0
+    assert float(y.sum()) == 18
+    assert (machine.counters.synchronizations, machine.counters.to_host) == (1, [()])
+    y[y > 2]
+    cp.nonzero(y)
+    assert machine.counters.synchronizations == 3
+    cp.asnumpy(y, blocking=False)
+    assert machine.counters.synchronizations == 3
+
+
+def test_memory_has_an_end(machine: Machine) -> None:
+    pool = machine.pools[0]
+    x = on_device(1 << 16)
+    assert pool.used == 1 << 18
+    with pytest.raises(OutOfMemoryError, match="Out of memory allocating 1,048,576 bytes"):
+        on_device(1 << 18)
+    view = x[1:]
+    del x
+    assert pool.used == 1 << 18
+    del view
+    assert pool.used == 0
+
+
+def test_the_names_are_those_of_cupy() -> None:
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    assert describe(cupy) == FILE.read_text().splitlines(), "run python -m tests.gpu.cupy_names"

@@ -248,7 +248,7 @@ class ServedSocket(GrpcSocket):
 
 
 def peer_of(context: Any) -> str:
-    """gRPC's name of the other side of a call under way; asked for that of an ended one, it ends the process."""
+    """gRPC's name of the other side of a call, which must be under way: else the process would end."""
     return str(context.peer())
 
 

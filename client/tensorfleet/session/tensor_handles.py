@@ -51,7 +51,8 @@ class TensorHandle:
     """A tensor that is kept in a session, on the device that computed it.
 
     The tensor is forgotten when the handle is deleted, when nothing refers to the handle any more, or with
-    the session. A handle can be fed for the placeholder of `tf.get_session_tensor`.
+    the session. A handle can be fed for the placeholder of `tf.get_session_tensor`, and for
+    any other tensor in place of its value.
     """
 
     def __init__(self, handle: bytes, dtype: DType, session: SessionRef) -> None:
@@ -101,6 +102,25 @@ class TensorHandle:
         if self._drop is not None:
             self._drop.detach()
         return self.handle
+
+    def fed_to(self, tensor: Tensor) -> Any:
+        """What is fed where the handle is: its text to operations that look the tensor up, to all others the
+        value.
+
+        Raises:
+            InvalidArgumentError: the value has another dtype, or was forgotten.
+            RuntimeError: the session has ended.
+        """
+        if any(op.type in ("GetSessionTensor", "DeleteSessionTensor") for op in tensor.consumers()):
+            return self._handle
+        if self._dtype is not tensor.dtype.base:
+            raise errors.InvalidArgumentError(
+                None,
+                tensor.op,
+                f"The handle {self} of a {self._dtype.name} tensor was fed for {tensor.name}, whose dtype is "
+                f"{tensor.dtype.base.name}.",
+            )
+        return self.eval()
 
     def _open(self) -> RunsSteps:
         session = self._session()

@@ -42,7 +42,7 @@ class _Job:
         self.done.set()
 
     def take(self) -> Any:
-        """The value, or raises the error. The job keeps neither: it may stay in the threads' queue for long."""
+        """The value, or raises the error. The job keeps neither, as it may stay in the threads' queue."""
         value, error = self.value, self.error
         self.value = self.error = None
         if error is None:

@@ -96,8 +96,8 @@ def test_golden() -> None:
     assert made.source == (
         "def run(t, a):\n"
         " v0 = a[0]\n"
-        f" if v0.size < {least} or (q := f4(v0, c1)) is None:\n"
-        "  v2 = v0 * c1\n"
+        f" if v0.size < {least} or (q := f4(v0, c0)) is None:\n"
+        "  v2 = v0 * c0\n"
         "  v2 = tanh(v2)\n"
         "  v1 = v2 * v0; del v2\n"
         " else:\n"

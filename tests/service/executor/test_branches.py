@@ -209,11 +209,15 @@ def test_an_error_that_was_raised_is_not_kept(monkeypatch: pytest.MonkeyPatch) -
 
 def test_where_no_thread_can_be_started_the_plan_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run(LAYERS, values(160))
-    pool = ThreadPoolExecutor(1)
+    pool = ThreadPoolExecutor(1, "refused")
     monkeypatch.setattr(blocks, "_threads", lambda: pool)
 
+    start = threading.Thread.start
+
     def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
+        if thread.name.startswith("refused"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
 
     with monkeypatch.context() as limits:
         limits.setattr(threading.Thread, "start", refuse)

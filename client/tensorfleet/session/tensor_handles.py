@@ -17,8 +17,9 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.session import unclosed_sessions
 
-_Readers = dict[tuple[str, DType | None], tuple[Tensor, Any]]
+_Readers = dict[tuple[str, DType | None], tuple[str, str]]
 
+# By their names: the elements themselves would keep their graph alive.
 _readers: weakref.WeakKeyDictionary[Graph, _Readers] = weakref.WeakKeyDictionary()
 
 
@@ -139,16 +140,17 @@ class TensorHandle:
 def _reader(graph: Graph, device: str, dtype: DType | None) -> tuple[Tensor, Tensor | Operation]:
     """A placeholder for a handle, and the operation that reads its tensor, or forgets it (dtype None)."""
     known = _readers.setdefault(graph, {})
-    if (device, dtype) not in known:
+    names = known.get((device, dtype))
+    if names is None:
         with graph.as_default(), graph.device(None), graph.device(device), graph.control_dependencies(None):
             holder = apply_one("Placeholder", dtype=dtypes.string, shape=())
-            made: Any
+            made: Tensor | Operation
             if dtype is None:
                 made = apply_none("DeleteSessionTensor", holder)
             else:
                 made = apply_one("GetSessionTensor", holder, dtype=dtype)
-        known[device, dtype] = holder, made
-    return known[device, dtype]
+        names = known[device, dtype] = holder.name, made.name
+    return graph.get_tensor_by_name(names[0]), graph.as_graph_element(names[1])
 
 
 def _forget(session: SessionRef, deleter: tuple[Tensor, Any], handle: bytes) -> None:

@@ -118,7 +118,7 @@ class SliceReader:
         return sorted(self._meta)
 
     def dtype(self, name: str) -> DType:
-        """The dtype of a tensor. Raises NotFoundError if there is none of that name, DataLossError as `read`."""
+        """The dtype of a tensor; raises as `read`."""
         try:
             return dtypes.from_enum(self._entry(name).type)
         except TypeError as e:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from tensorfleet.proto.saved_tensor_slice_pb2 import SavedSliceMeta, SavedTensor
 
 _META_KEY = b""
 _VERSION = 1
+_MOST_DIMENSIONS = 64  # NumPy's
+_MOST_ELEMENTS = 2**63 // 16 - 1  # of the largest type
 _WRITTEN = frozenset(
     (
         *(dtypes.bool, dtypes.float32, dtypes.float64, dtypes.float16, dtypes.complex64, dtypes.complex128),
@@ -115,8 +118,11 @@ class SliceReader:
         return sorted(self._meta)
 
     def dtype(self, name: str) -> DType:
-        """The dtype of a tensor. Raises NotFoundError if there is none of that name."""
-        return dtypes.from_enum(self._entry(name).type)
+        """The dtype of a tensor; raises as `read`."""
+        try:
+            return dtypes.from_enum(self._entry(name).type)
+        except TypeError as e:
+            raise self._damaged(name, str(e)) from None
 
     def read(self, name: str, shape_and_slice: str = "") -> np.ndarray[Any, Any]:
         """The value of a tensor, or of a part of it.
@@ -127,7 +133,7 @@ class SliceReader:
             DataLossError: what is stored of it is damaged.
         """
         meta = self._entry(name)
-        full = tuple(dim.size for dim in meta.shape.dim)
+        full = self._shape(meta)
         part = _all_of(len(full))
         if shape_and_slice:
             wanted, part = slices.parse(shape_and_slice)
@@ -140,6 +146,8 @@ class SliceReader:
         covered = np.zeros(full, bool)
         for message in meta.slice:
             stored = slices.Slice.from_proto(message)
+            if not stored.fits(full):
+                raise self._damaged(name, f"a part of it is not inside of the shape {list(full)}")
             result[stored.index(full)] = self._values(name, stored, stored.shape(full), meta)
             covered[stored.index(full)] = True
         if not covered[part.index(full)].all():
@@ -166,8 +174,19 @@ class SliceReader:
             message.tensor_shape.CopyFrom(shapes.to_proto(dims))
             return tensor_util.make_ndarray(message)
         except (DecodeError, ValueError, TypeError) as e:
-            text = f"{self.pattern}: tensor {name} is damaged: {e}"
-            raise errors.DataLossError(None, None, text) from e
+            raise self._damaged(name, str(e)) from e
+
+    def _shape(self, meta: SavedSliceMeta) -> tuple[int, ...]:
+        """The shape of a whole tensor. Raises DataLossError if no array can have it."""
+        full = tuple(dim.size for dim in meta.shape.dim)
+        if meta.shape.unknown_rank or len(full) > _MOST_DIMENSIONS or min(full, default=0) < 0:
+            raise self._damaged(meta.name, f"it has the shape {list(full)}")
+        if math.prod(size for size in full if size) > _MOST_ELEMENTS:
+            raise self._damaged(meta.name, f"the shape {list(full)} has too many elements")
+        return full
+
+    def _damaged(self, name: str, why: str) -> errors.OpError:
+        return errors.DataLossError(None, None, f"{self.pattern}: tensor {name} is damaged: {why}")
 
 
 def _all_of(rank: int) -> slices.Slice:

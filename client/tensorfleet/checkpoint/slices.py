@@ -28,6 +28,13 @@ class Slice:
         starts = (start for start, _ in self.extents)
         return tuple(slice(start, start + size) for start, size in zip(starts, self.shape(full), strict=True))
 
+    def fits(self, full: tuple[int, ...]) -> bool:
+        """Whether the part is inside of a tensor of shape `full`."""
+        return len(full) == len(self.extents) and all(
+            length == FULL or (start >= 0 and length > 0 and start + length <= size)
+            for size, (start, length) in zip(full, self.extents, strict=True)
+        )
+
     def is_full(self, full: tuple[int, ...]) -> bool:
         """Whether it is the whole tensor."""
         return self.shape(full) == full
@@ -64,10 +71,10 @@ def parse(spec: str) -> tuple[tuple[int, ...], Slice]:
         raise _invalid(spec, "it is not of the form 'DIM DIM START,LENGTH:START,LENGTH'") from None
     if len(full) != len(extents):
         raise _invalid(spec, f"the shape has {len(full)} dimensions, the slice {len(extents)}")
-    for size, (start, length) in zip(full, extents, strict=True):
-        if length != FULL and not (start >= 0 and length > 0 and start + length <= size):
-            raise _invalid(spec, "the slice is not inside of the shape")
-    return full, Slice(extents)
+    part = Slice(extents)
+    if not part.fits(full):
+        raise _invalid(spec, "the slice is not inside of the shape")
+    return full, part
 
 
 def _invalid(spec: str, why: str) -> errors.InvalidArgumentError:

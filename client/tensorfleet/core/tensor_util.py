@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
@@ -204,10 +205,14 @@ def _variants(tensor: TensorProto) -> np.ndarray[Any, Any]:
     messages: list[Any] = list(tensor.variant_val)
     if tensor.tensor_content:
         parts = strings_from_bytes(tensor.tensor_content, count).tolist()
-        messages = [VariantTensorDataProto.FromString(part) for part in parts]
-    if count and not messages:
-        raise ValueError(f"{count} variants have no message")
-    return _padded(_object_array(messages), count, None, dims, 0).reshape(dims)
+        try:
+            messages = [VariantTensorDataProto.FromString(part) for part in parts]
+        except DecodeError as e:
+            raise ValueError(f"The content of a tensor of variants is damaged: {e}") from None
+    # One does not stand for several: each would be decoded, from a message of a few bytes.
+    if len(messages) != count:
+        raise ValueError(f"{len(messages)} messages are not the {count} variants of {format_dims(dims)}")
+    return _object_array(messages).reshape(dims)
 
 
 def _tensor_type(enum: int) -> DType:

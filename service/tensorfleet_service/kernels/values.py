@@ -129,3 +129,12 @@ def check_vector(value: Any, name: str) -> None:
     """Raises InvalidArgumentError where a shape argument is not a vector."""
     if value.ndim != 1:
         raise invalid(f"{name} must be a vector, got shape {shape_text(value.shape)}")
+
+
+def check_handle(value: Any, kind: type) -> None:
+    """Raises InvalidArgumentError if the resource on an edge is of another kind: handles have no types."""
+    if not isinstance(value, kind):
+        raise invalid(
+            f"Trying to access a resource using the wrong type. Expected {kind.__name__}, "
+            f"got {type(value).__name__}"
+        )

@@ -12,6 +12,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes, shapes, tensor_util
+from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
 from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.kernels.variants import Variant, unboxed
@@ -38,12 +39,28 @@ def is_variant(value: Any) -> bool:
     return isinstance(value, Variant)
 
 
+def dtype_of(value: Any) -> DType:
+    """The dtype of a tensor or a variant."""
+    return dtypes.variant if is_variant(value) else dtypes.from_numpy(np.asarray(value).dtype)
+
+
 def to_message(value: Any) -> TensorProto:
     """The message for a tensor, which may be one of variants.
 
     Raises:
         InternalError: a variant of a kind that has no message, such as a dataset.
+        InvalidArgumentError: values in values, deeper than a message can be.
     """
+    try:
+        return _message(value)
+    except (
+        DecodeError,
+        RecursionError,
+    ):  # protobuf's limit, which holds for each part that is put into another
+        raise invalid("Values in a variant are nested too deeply to be sent") from None
+
+
+def _message(value: Any) -> TensorProto:
     if not is_variant(value):
         return tensor_util.to_proto(host_array(value))
     array = value if isinstance(value, np.ndarray) else None
@@ -58,7 +75,7 @@ def to_message(value: Any) -> TensorProto:
 def _encoded(value: Any) -> VariantTensorDataProto:
     name, metadata, tensors = unboxed(value).parts()
     message = VariantTensorDataProto(type_name=name, metadata=metadata)
-    message.tensors.extend(map(to_message, tensors))
+    message.tensors.extend(map(_message, tensors))
     return message
 
 

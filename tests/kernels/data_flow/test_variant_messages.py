@@ -12,6 +12,7 @@ from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
 from tensorfleet_service.kernels.data_flow.tensor_list_value import TensorList
 from tensorfleet_service.kernels.variant_messages import from_message, to_message
 from tensorfleet_service.kernels.variants import Variant
+from tensorfleet_service.net.tensor_protos import proto_of, value_of
 from tests.kernels.harness import run_op
 
 UNLIMITED = b"\xff" * 9 + b"\x01"  # -1 as an unsigned number of 64 bits
@@ -86,6 +87,41 @@ def test_damaged_lists(metadata: bytes, text: str) -> None:
     variant = VariantTensorDataProto(type_name="tensorflow::TensorList", metadata=metadata)
     with pytest.raises(ValueError, match=text):
         from_message(TensorProto(dtype=dtypes.variant.enum, variant_val=[variant]))  # type: ignore[arg-type]
+
+
+def of(kind: str, *parts: TensorProto, metadata: bytes = b"") -> VariantTensorDataProto:
+    return VariantTensorDataProto(type_name=kind, metadata=metadata, tensors=parts)
+
+
+def test_one_message_does_not_stand_for_several() -> None:
+    """A message of a few bytes would be decoded a million times."""
+    (inner,) = to_message(a_list([[1, 2]])).variant_val
+    wide = TensorProto(dtype=dtypes.variant.enum, variant_val=[inner])  # type: ignore[arg-type]
+    wide.tensor_shape.dim.add(size=1_000_000)
+    with pytest.raises(ValueError, match="1 messages are not the 1000000 variants"):
+        from_message(wide)
+
+
+def test_messages_that_contradict_themselves() -> None:
+    inner = to_message(a_list([[1, 2]]))
+    metadata = inner.variant_val[0].metadata
+    for variant, text in (
+        (of("tensorflow::TensorMap", inner, inner), "key of a map"),
+        (of("tensorflow::TensorList", to_message(np.int32([1, 2])), metadata=metadata), "of another type"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=text):
+            value_of(TensorProto(dtype=dtypes.variant.enum, variant_val=[variant]))  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidArgumentError, match="damaged"):
+        value_of(TensorProto(dtype=dtypes.variant.enum, tensor_content=b"\x02\xff\xff"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("depth", [60, 1000])
+def test_values_that_are_nested_too_deeply(depth: int) -> None:
+    made = a_list([[1, 2]])
+    for _ in range(depth):
+        made = TensorList(dtypes.variant, (), [made])
+    with pytest.raises(errors.InvalidArgumentError, match="nested too deeply"):
+        proto_of(made)
 
 
 def test_what_has_no_form() -> None:

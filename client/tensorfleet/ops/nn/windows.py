@@ -110,7 +110,11 @@ def windows_of(attrs: dict[str, Any]) -> Windows:
         raise ValueError("explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT")
     if len(flat) != 2 * rank:
         raise ValueError(f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(flat)}")
+    if min(flat) < 0:
+        raise ValueError("All elements of explicit_paddings must be nonnegative")
     pairs = tuple(zip(flat[::2], flat[1::2], strict=True))
+    if any(any(pair) for axis, pair in enumerate(pairs) if axis not in range(rank)[space]):
+        raise ValueError("Nonzero explicit padding in the batch or depth dimensions is not supported")
     return Windows(first == 2, tuple(strides[space]), tuple(dilations[space]), attrs["padding"], pairs[space])
 
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, own, string_vector
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    check_handle,
+    host_array,
+    invalid,
+    own,
+    string_vector,
+)
 from tensorfleet_service.state.barriers import Barrier, Ready
 from tensorfleet_service.threads.future import Future
 
@@ -53,6 +60,7 @@ def insert_many(node: KernelNode) -> Kernel:
     index, dtype = node.attrs["component_index"], node.attrs["T"]
 
     def run(barrier: Barrier, keys: Any, values: Any) -> None:
+        check_handle(barrier, Barrier)
         if keys.ndim != 1:
             raise invalid(f"keys must be a vector, got shape {list(keys.shape)}")
         if 0 <= index < len(barrier.dtypes) and barrier.dtypes[index] is not dtype:
@@ -72,6 +80,7 @@ def take_many(node: KernelNode) -> AsyncKernel:
         raise invalid("Timeout not supported yet.")
 
     def run(barrier: Barrier, num_elements: Any) -> Any:
+        check_handle(barrier, Barrier)
         count = int(num_elements)
         if barrier.dtypes != types:
             raise invalid(
@@ -107,14 +116,27 @@ def _batch(barrier: Barrier, elements: list[Ready], xp: Any) -> tuple[Any, ...]:
 @kernel("BarrierClose")
 def close(node: KernelNode) -> Kernel:
     cancel_pending = node.attrs["cancel_pending_enqueues"]
-    return lambda barrier: barrier.close(cancel_pending)
+
+    def run(barrier: Barrier) -> None:
+        check_handle(barrier, Barrier)
+        barrier.close(cancel_pending)
+
+    return run
 
 
 @kernel("BarrierReadySize")
 def ready_size(node: KernelNode) -> Kernel:
-    return lambda barrier: np.int32(barrier.ready_size)
+    def run(barrier: Barrier) -> Any:
+        check_handle(barrier, Barrier)
+        return np.int32(barrier.ready_size)
+
+    return run
 
 
 @kernel("BarrierIncompleteSize")
 def incomplete_size(node: KernelNode) -> Kernel:
-    return lambda barrier: np.int32(barrier.incomplete_size)
+    def run(barrier: Barrier) -> Any:
+        check_handle(barrier, Barrier)
+        return np.int32(barrier.incomplete_size)
+
+    return run

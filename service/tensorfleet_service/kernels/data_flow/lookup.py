@@ -14,7 +14,7 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.files import Files
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, invalid
+from tensorfleet_service.kernels.values import array_kernel, check_handle, invalid
 from tensorfleet_service.state.tables import KEY_TYPES, VALUE_TYPES, DenseTable, StaticTable, Table
 
 TABLE = "table"
@@ -106,6 +106,7 @@ def _checked(node: KernelNode, attrs: tuple[str, ...], act: Callable[..., Any]) 
     types = [node.attrs[attr] for attr in attrs]
 
     def run(table: Table, *inputs: Any) -> Any:
+        check_handle(table, Table)
         table.check_types(*types)
         return act(table, *inputs)
 
@@ -135,7 +136,11 @@ def _import(node: KernelNode) -> Kernel:
 
 @kernel("LookupTableSizeV2", "LookupTableSize")
 def _size(node: KernelNode) -> Kernel:
-    return lambda table: np.int64(len(table))
+    def run(table: Table) -> Any:
+        check_handle(table, Table)
+        return np.int64(len(table))
+
+    return run
 
 
 @kernel("LookupTableExportV2", "LookupTableExport")

@@ -9,12 +9,12 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import compatible, format_dims
-from tensorfleet.core.dtypes import DType, from_numpy, variant
+from tensorfleet.core.dtypes import DType
 from tensorfleet_service.data.iterator import IteratorResource
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid
-from tensorfleet_service.kernels.variant_messages import decoder, is_variant
+from tensorfleet_service.kernels.variant_messages import decoder, dtype_of
 from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
 from tensorfleet_service.threads.drive import drive
 from tensorfleet_service.threads.future import Future
@@ -64,10 +64,6 @@ def _checked(value: Any) -> Optional:
     return value
 
 
-def _type_of(item: Any) -> DType:
-    return variant if is_variant(item) else from_numpy(np.asarray(item).dtype)
-
-
 @kernel("OptionalFromValue")
 def from_value(node: KernelNode) -> Kernel:
     types = list(node.attrs["Toutput_types"])
@@ -98,7 +94,7 @@ def get_value(node: KernelNode) -> Kernel:
                 f"The given optional has {len(components)} components, expected {len(types)} components."
             )
         for index, (item, dtype, dims) in enumerate(zip(components, types, shapes, strict=True)):
-            own = found.types[index] if found.types is not None else _type_of(item)
+            own = found.types[index] if found.types is not None else dtype_of(item)
             if own is not dtype:
                 raise invalid(
                     f"The given optional does not match the expected type for component {index}. Expected: "

@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import check_handle
 
 
 class Stack:
@@ -69,6 +70,7 @@ def push(node: KernelNode) -> Kernel:
     dtype = node.attrs["T"]
 
     def run(stack: Stack, value: Any) -> Any:
+        check_handle(stack, Stack)
         stack.check(dtype)
         return stack.push(value)
 
@@ -80,6 +82,7 @@ def pop(node: KernelNode) -> Kernel:
     dtype = node.attrs["elem_type"]
 
     def run(stack: Stack) -> Any:
+        check_handle(stack, Stack)
         stack.check(dtype)
         return stack.pop()
 
@@ -88,4 +91,8 @@ def pop(node: KernelNode) -> Kernel:
 
 @kernel("StackCloseV2", "StackClose")
 def close(node: KernelNode) -> Kernel:
-    return lambda stack: stack.close()
+    def run(stack: Stack) -> None:
+        check_handle(stack, Stack)
+        stack.close()
+
+    return run

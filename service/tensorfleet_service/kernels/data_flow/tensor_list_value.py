@@ -11,7 +11,7 @@ from tensorfleet.core.dims import Dims, format_dims, merge
 from tensorfleet.core.dtypes import DType, from_enum
 from tensorfleet.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorfleet_service.kernels.values import invalid
-from tensorfleet_service.kernels.variant_messages import decoder
+from tensorfleet_service.kernels.variant_messages import decoder, dtype_of
 from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
 
 _NAME = "tensorflow::TensorList"
@@ -153,6 +153,9 @@ def _decode(metadata: bytes, tensors: list[Any]) -> TensorList:
     length, absent = len(missing) + len(tensors), set(missing)
     if len(absent) != count or (missing and max(missing) >= length):
         raise ValueError("the elements that a list lacks are not in it")
+    dtype = from_enum(enum)
+    if any(dtype_of(tensor) is not dtype for tensor in tensors):
+        raise ValueError(f"an element of a list of {dtype.name} is of another type")
     rest = iter(tensors)
     items = [None if index in absent else next(rest) for index in range(length)]
-    return TensorList(from_enum(enum), dims, items, limit - 2**64 if limit >= 2**63 else limit)
+    return TensorList(dtype, dims, items, limit - 2**64 if limit >= 2**63 else limit)

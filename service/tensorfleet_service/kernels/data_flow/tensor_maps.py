@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet_service.kernels.data_flow.tensor_lists import stacked
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import boxed, host_array, invalid
-from tensorfleet_service.kernels.variant_messages import decoder
+from tensorfleet_service.kernels.variant_messages import decoder, is_variant
 from tensorfleet_service.kernels.variants import Variant, unboxed
 
 _NAME = "tensorflow::TensorMap"
@@ -38,6 +38,8 @@ def _decode(metadata: bytes, tensors: list[Any]) -> TensorMap:
 
 
 def _key(value: Any) -> Key:
+    if is_variant(value):
+        raise invalid("A variant cannot be the key of a map")
     array = host_array(value)
     content = tuple(array.ravel().tolist()) if array.dtype == object else array.tobytes()
     return array.dtype.str, array.shape, content

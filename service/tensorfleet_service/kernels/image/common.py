@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,15 @@ def positive_size(size: Any, name: str = "size") -> tuple[int, int]:
     if height <= 0 or width <= 0:
         raise invalid(f"output dimensions must be positive: {name} is {height} x {width}")
     return height, width
+
+
+def check_memory(shape: tuple[int, ...], dtype: Any) -> None:
+    """Checks that there can be a result of this shape, before what is as long as its sides is made.
+
+    Raises:
+        InvalidArgumentError: it has more bytes than a number of 64 bits counts.
+        MemoryError: there is no memory for it.
+    """
+    if prod(shape) * np.dtype(dtype).itemsize >= 1 << 63:
+        raise invalid(f"A result of shape {shape_text(shape)} is too large")
+    np.empty(shape, dtype)

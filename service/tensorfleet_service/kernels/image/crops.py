@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.kernels.image.common import Array, check_rank, positive_size
+from tensorfleet_service.kernels.image.common import Array, check_memory, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
@@ -77,7 +77,9 @@ def crop_and_resize(node: KernelNode) -> Kernel:
     def run(image: Array, boxes: Array, indices: Array, crop_size: Array) -> Array:
         _check_image(image)
         _check(boxes, indices, len(image))
-        y, x = _axes(boxes, image.shape[1:3], positive_size(crop_size, "crop_size"))
+        size = positive_size(crop_size, "crop_size")
+        check_memory((len(boxes), *size, image.shape[3]), _F)
+        y, x = _axes(boxes, image.shape[1:3], size)
         if is_nearest:
             crops = _at(image, indices, y.nearest, x.nearest)
         else:

@@ -15,7 +15,7 @@ import numpy as np
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native, takes
-from tensorfleet_service.kernels.image.common import Array, check_rank, positive_size
+from tensorfleet_service.kernels.image.common import Array, check_memory, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid
 
@@ -171,6 +171,7 @@ def _checked(images: Array, size: Array) -> tuple[int, int]:
     wanted = positive_size(size)
     if 0 in images.shape[1:3]:
         raise invalid(f"input image must be of non-zero size, got {images.shape[1]} x {images.shape[2]}")
+    check_memory((len(images), *wanted, images.shape[3]), _F)
     return wanted
 
 

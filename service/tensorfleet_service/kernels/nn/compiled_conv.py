@@ -20,6 +20,10 @@ from tensorfleet_service.kernels.nn.patches import Geometry
 
 _Pair = tuple[int, ...]
 
+_MOST = 1 << 30
+_MOST_TAPS = 1 << 16
+"""The greatest size or step, and the number of elements of a window, that the compiled kernels take."""
+
 
 @dataclass(slots=True)
 class _Phase:
@@ -132,6 +136,8 @@ def _takes(geometry: Geometry, *arrays: Any) -> bool:
         and len(geometry.window) == 2
         and all(array.size for array in arrays)
         and min(geometry.out) > 0
+        and max(*geometry.size, *geometry.strides, *geometry.dilations, *geometry.window) <= _MOST
+        and prod(geometry.window) <= _MOST_TAPS
     )
 
 

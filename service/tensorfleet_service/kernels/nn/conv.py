@@ -27,8 +27,8 @@ from tensorfleet_service.kernels.nn.patches import (
     as_formatted,
     channels_last,
     check_rank,
+    convolution_windows,
     each_image,
-    node_windows,
     rank_of,
     rows_of_patches,
     sizes_of,
@@ -198,14 +198,17 @@ def _check_depth(channels: int, weights: tuple[int, ...]) -> None:
         )
 
 
-def _check_gradient(gradient: Any, geometry: Geometry, filters: int, images: int | None = None) -> None:
-    if images is not None and len(gradient) != images:
+def _check_batch(gradient: Any, images: int, rank: int) -> None:
+    if len(gradient) != images:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Conv{len(geometry.window)}D gradient: input and out_backprop must have the same batch size. "
+            f"Conv{rank}D gradient: input and out_backprop must have the same batch size. "
             f"Input batch: {images}, out_backprop batch: {len(gradient)}",
         )
+
+
+def _check_gradient(gradient: Any, geometry: Geometry, filters: int) -> None:
     if gradient.shape[1:] != (*geometry.out, filters):
         raise errors.InvalidArgumentError(
             None,
@@ -226,7 +229,7 @@ def _grouped(function: Callable[[Any, Any], Any], xp: Any, channels: int, depth:
 
 @kernel("Conv2D", "Conv3D")
 def convolution(node: KernelNode) -> Kernel:
-    xp, windows = node.xp, node_windows(node.attrs)
+    xp, windows = node.xp, convolution_windows(node.attrs)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, weights: Any) -> Any:
@@ -246,7 +249,7 @@ def convolution(node: KernelNode) -> Kernel:
 
 @kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2")
 def convolution_backprop_input(node: KernelNode) -> Kernel:
-    xp, windows = node.xp, node_windows(node.attrs)
+    xp, windows = node.xp, convolution_windows(node.attrs)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(input_sizes: Any, weights: Any, gradient: Any) -> Any:
@@ -256,6 +259,7 @@ def convolution_backprop_input(node: KernelNode) -> Kernel:
             space, channels = tuple(input_sizes.tolist()), weights.shape[-2]
         else:
             sizes = sizes_of(input_sizes, "input_sizes", windows)
+            _check_batch(gradient, sizes[0], len(windows.strides))
             space, channels = tuple(sizes[a] for a in windows.space_axes), sizes[windows.channel_axis]
         _check_depth(channels, weights.shape)
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
@@ -277,7 +281,7 @@ def convolution_backprop_input(node: KernelNode) -> Kernel:
 
 @kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2")
 def convolution_backprop_filter(node: KernelNode) -> Kernel:
-    xp, windows = node.xp, node_windows(node.attrs)
+    xp, windows = node.xp, convolution_windows(node.attrs)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, filter_sizes: Any, gradient: Any) -> Any:
@@ -287,7 +291,8 @@ def convolution_backprop_filter(node: KernelNode) -> Kernel:
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         _check_depth(images.shape[-1], shape)
         geometry = Geometry(windows, images.shape[1:-1], shape[:-2])
-        _check_gradient(gradient, geometry, shape[-1], len(images))
+        _check_batch(gradient, len(images), len(windows.strides))
+        _check_gradient(gradient, geometry, shape[-1])
         out = _grouped(
             lambda x, g: weights_gradient(xp, x, g, geometry),
             xp,

@@ -17,7 +17,7 @@ from tensorfleet_service.kernels.nn.patches import (
     as_formatted,
     channels_last,
     check_rank,
-    node_windows,
+    convolution_windows,
     sizes_of,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
@@ -44,7 +44,7 @@ def _check(count: int, channels: int, weights: Any, gradient: Any, geometry: Geo
 
 @kernel("DepthwiseConv2dNative")
 def depthwise(node: KernelNode) -> Kernel:
-    xp, windows = node.xp, node_windows(node.attrs)
+    xp, windows = node.xp, convolution_windows(node.attrs)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, weights: Any) -> Any:
@@ -72,7 +72,7 @@ def depthwise(node: KernelNode) -> Kernel:
 
 @kernel("DepthwiseConv2dNativeBackpropInput")
 def depthwise_backprop_input(node: KernelNode) -> Kernel:
-    xp, windows = node.xp, node_windows(node.attrs)
+    xp, windows = node.xp, convolution_windows(node.attrs)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(input_sizes: Any, weights: Any, gradient: Any) -> Any:
@@ -97,7 +97,7 @@ def depthwise_backprop_input(node: KernelNode) -> Kernel:
 
 @kernel("DepthwiseConv2dNativeBackpropFilter")
 def depthwise_backprop_filter(node: KernelNode) -> Kernel:
-    xp, windows = node.xp, node_windows(node.attrs)
+    xp, windows = node.xp, convolution_windows(node.attrs)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, filter_sizes: Any, gradient: Any) -> Any:

@@ -30,6 +30,22 @@ def node_windows(attrs: dict[str, Any]) -> Windows:
         raise errors.InvalidArgumentError(None, None, str(e)) from None
 
 
+def convolution_windows(attrs: dict[str, Any]) -> Windows:
+    """The windows of a convolution's node.
+
+    Raises:
+        InvalidArgumentError: the attributes describe no windows.
+        UnimplementedError: the windows skip images or channels.
+    """
+    windows = node_windows(attrs)
+    others = (0, windows.channel_axis)
+    for name in ("strides", "dilations"):
+        if any(attrs.get(name, [1] * rank_of(windows))[axis] != 1 for axis in others):
+            text = f"Current implementation does not yet support {name} in the batch and depth dimensions."
+            raise errors.UnimplementedError(None, None, text)
+    return windows
+
+
 class Geometry:
     """The windows over images or volumes of one size.
 
@@ -156,11 +172,16 @@ def sizes_of(value: Any, name: str, windows: Windows) -> tuple[int, ...]:
     """A shape of images, volumes or weights that came as a tensor.
 
     Raises:
-        InvalidArgumentError: another number of dimensions.
+        InvalidArgumentError: another number of dimensions, or a negative one.
     """
     rank = rank_of(windows)
     if value.shape == (rank,):
-        return tuple(value.tolist())
+        sizes = tuple(value.tolist())
+        if min(sizes) < 0:
+            raise errors.InvalidArgumentError(
+                None, None, f"Elements of {name} must not be negative, got {format_dims(sizes)}"
+            )
+        return sizes
     shape = format_dims(value.shape)
     if rank == 5:
         message = f"{name} must be a vector of 5 elements, got shape {shape}"

@@ -41,6 +41,14 @@ def limits(dtype: DType) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
+def check_end(name: str, end: Any) -> None:
+    """Raises InvalidArgumentError if an end of a range is not a finite scalar."""
+    if np.ndim(end):
+        raise invalid(f"`{name}` must be rank 0 but is rank {np.ndim(end)}")
+    if not math.isfinite(end):
+        raise invalid(f"`{name}` must be finite, got {float(end)}")
+
+
 def _bounds(node: KernelNode, values: Any, low: Any, high: Any) -> tuple[Any, Any]:
     """Both ends of the range, in a shape that is broadcast to the values."""
     axis = node.attrs["axis"]
@@ -222,6 +230,8 @@ def quantized_number(value: float, low: float, high: float, dtype: DType) -> int
         return lowest
     steps = float(highest) - lowest + 1
     span = (high - low) * (steps / (steps - 1))
+    if not span:
+        return lowest
     scale = steps / span
     rounded = [math.floor(abs(v * scale) + 0.5) * (1 if v >= 0 else -1) for v in (value, low)]
     return int(rounded[0] - rounded[1] + lowest)
@@ -264,6 +274,8 @@ def relu(node: KernelNode) -> Kernel:
     dtype, six = node.input_types[0], node.op.endswith("6")
 
     def run(values: Any, low: Any, high: Any) -> Any:
+        check_end("min_features", low)
+        check_end("max_features", high)
         lowest, highest = limits(dtype)
         zero = min(max(quantized_number(0.0, float(low), float(high), dtype), lowest), highest)
         x = np.maximum(plain(values, dtype), raw(dtype).type(zero))
@@ -286,8 +298,8 @@ def matmul(node: KernelNode) -> Kernel:
             (a, first, flips[0], low_a, high_a),
             (b, second, flips[1], low_b, high_b),
         ):
-            if np.ndim(low) or np.ndim(high):
-                raise invalid("The ends of a range must be scalars")
+            check_end("min", low)
+            check_end("max", high)
             if x.ndim != 2:
                 raise invalid(f"a and b must be matrices, got shape {shape_text(x.shape)}")
             integers = plain(x, dtype).astype(np.int64)
@@ -338,7 +350,13 @@ def _in_other_range(x: Any, dtype: DType, low: Any, high: Any, target: DType, le
 @kernel("RequantizationRange")
 def requantization_range(node: KernelNode) -> Kernel:
     dtype = node.input_types[0]
-    return lambda x, low, high: _used_range(plain(x, dtype), dtype, low, high)
+
+    def run(x: Any, low: Any, high: Any) -> Any:
+        check_end("input_min", low)
+        check_end("input_max", high)
+        return _used_range(plain(x, dtype), dtype, low, high)
+
+    return run
 
 
 @kernel("Requantize", "QuantizeDownAndShrinkRange")
@@ -346,6 +364,10 @@ def requantize(node: KernelNode) -> Kernel:
     dtype, target = node.input_types[0], node.output_types[0]
 
     def run(values: Any, low: Any, high: Any, least: Any = None, most: Any = None) -> Any:
+        given = {"input_min": low, "input_max": high, "requested_output_min": least}
+        for name, end in {**given, "requested_output_max": most}.items():
+            if end is not None:
+                check_end(name, end)
         x = plain(values, dtype)
         if least is None:
             least, most = _used_range(x, dtype, low, high)

@@ -15,6 +15,7 @@ from tensorfleet_service.kernels.nn.patches import Geometry, check_rank
 from tensorfleet_service.kernels.nn.pool import window_size
 from tensorfleet_service.kernels.nn.quantize import (
     as_quantized,
+    check_end,
     halves_away,
     limits,
     plain,
@@ -32,8 +33,7 @@ _SUM_RANGES = {"QuantizedAdd": F(1 << 14), "QuantizedBiasAdd": F(1 << 17)}
 def _scalars(**ends: Any) -> list[float]:
     """The ends of ranges. Raises InvalidArgumentError if one is not a scalar."""
     for name, end in ends.items():
-        if np.ndim(end):
-            raise invalid(f"`{name}` must be rank 0 but is rank {np.ndim(end)}")
+        check_end(name, end)
     return [float(end) for end in ends.values()]
 
 
@@ -120,6 +120,8 @@ def _requantized(x: Any, dtype: DType, low: float, high: float, target: DType, l
     start = F(halves_away(F(F(low) / scale)) * scale) if scale else F(low)
     numbers = F(start - scale * F(lowest)) + x.astype(F) * scale
     bottom, top = limits(target)
+    if not 0 < float(F(most - least)) < np.inf:
+        raise invalid(f"There are no integers for the range from {least} to {most}")
     factor = F((float(top) - bottom) / float(F(most - least)))
     offset = float(halves_away(F(F(least) * factor))) - bottom
     made = halves_away((numbers * factor).astype(F)).astype(np.float64) - offset
@@ -224,6 +226,8 @@ def concat(node: KernelNode) -> Kernel:
                     "ConcatOp : Dimensions of inputs should match: shape[0] = "
                     f"{format_dims(values[0].shape)} vs. shape[{i}] = {format_dims(value.shape)}"
                 )
+        for end in (*lows, *highs):
+            check_end("input_mins and input_maxes", end)
         ends = [(float(low), float(high)) for low, high in zip(lows, highs, strict=True)]
         least, most = min(0.0, *(low for low, _ in ends)), max(high for _, high in ends)
         if limits(dtype)[0] < 0:

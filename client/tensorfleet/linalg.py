@@ -133,6 +133,7 @@ __all__ = [
     "eigh_tridiagonal",
     "eigvalsh",
     "einsum",
+    "experimental",
     "expm",
     "eye",
     "global_norm",

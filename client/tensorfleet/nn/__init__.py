@@ -207,6 +207,7 @@ __all__ = [
     "embedding_lookup_sparse",
     "erosion2d",
     "fixed_unigram_candidate_sampler",
+    "experimental",
     "fractional_avg_pool",
     "fractional_max_pool",
     "fused_batch_norm",

@@ -209,6 +209,7 @@ from tensorfleet.ops.array.rearranging import (
     transpose as transpose,
 )
 from tensorfleet.ops.array.selection import (
+    approx_top_k as approx_top_k,
     boolean_mask as boolean_mask,
     in_top_k as in_top_k,
     select as select,
@@ -507,9 +508,13 @@ from tensorfleet.ops.math.fourier import (
     fft as fft,
     fft2d as fft2d,
     fft3d as fft3d,
+    fftnd as fftnd,
     ifft as ifft,
     ifft2d as ifft2d,
     ifft3d as ifft3d,
+    ifftnd as ifftnd,
+    irfftnd as irfftnd,
+    rfftnd as rfftnd,
 )
 from tensorfleet.ops.math.matmul import batch_matmul as batch_matmul, matmul as matmul, tensordot as tensordot
 from tensorfleet.ops.math.reduction import (
@@ -780,6 +785,12 @@ if _typing.TYPE_CHECKING:
     from tensorfleet.api.raw_ops import raw_ops as raw_ops
     from tensorfleet.data.nested import OptionalSpec as OptionalSpec
     from tensorfleet.data.specs import type_spec_from_value as type_spec_from_value
+    from tensorfleet.ops.nn.general_conv import (
+        conv as conv,
+        conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
+        conv2d_backprop_input_v2 as conv2d_backprop_input_v2,
+    )
+    from tensorfleet.ops.nn.quantized_layers import quantized_concat as quantized_concat
     from tensorfleet.proto.event_pb2 import Event as Event, LogMessage as LogMessage, SessionLog as SessionLog
     from tensorfleet.proto.histogram_pb2 import HistogramProto as HistogramProto
     from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef, TensorInfo as TensorInfo
@@ -838,6 +849,10 @@ else:
             "version",
         ),
         names={
+            "conv": "tensorfleet.ops.nn.general_conv",
+            "conv2d_backprop_filter_v2": "tensorfleet.ops.nn.general_conv",
+            "conv2d_backprop_input_v2": "tensorfleet.ops.nn.general_conv",
+            "quantized_concat": "tensorfleet.ops.nn.quantized_layers",
             "Event": "tensorfleet.proto.event_pb2",
             "HistogramProto": "tensorfleet.proto.histogram_pb2",
             "LogMessage": "tensorfleet.proto.event_pb2",

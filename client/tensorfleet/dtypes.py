@@ -34,6 +34,7 @@ from tensorfleet.core.dtypes import (
     variant as variant,
 )
 from tensorfleet.ops.array.casting import cast as cast, saturate_cast as saturate_cast
+from tensorfleet.ops.math.complex_numbers import complex as complex
 from tensorfleet.ops.text.strings import as_string as as_string
 
 if not _typing.TYPE_CHECKING:

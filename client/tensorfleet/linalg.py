@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from tensorfleet.linear_operators import experimental as experimental
 from tensorfleet.linear_operators.base import (
     LinearOperator as LinearOperator,
 )
@@ -96,7 +97,7 @@ from tensorfleet.ops.nn.norm import l2_normalize as l2_normalize
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__)
+    __getattr__, __dir__ = _namespace(__name__, ("experimental",))
 
 __all__ = [
     "LinearOperator",
@@ -132,6 +133,7 @@ __all__ = [
     "eigh_tridiagonal",
     "eigvalsh",
     "einsum",
+    "experimental",
     "expm",
     "eye",
     "global_norm",

@@ -4,7 +4,12 @@ import typing as _typing
 
 from tensorfleet.api import math_special as special
 from tensorfleet.ops.array.rearranging import invert_permutation as invert_permutation
-from tensorfleet.ops.array.selection import in_top_k as in_top_k, top_k as top_k
+from tensorfleet.ops.array.selection import (
+    approx_max_k as approx_max_k,
+    approx_min_k as approx_min_k,
+    in_top_k as in_top_k,
+    top_k as top_k,
+)
 from tensorfleet.ops.debugging.checks import (
     is_non_decreasing as is_non_decreasing,
     is_strictly_increasing as is_strictly_increasing,
@@ -285,4 +290,6 @@ __all__ = [
     "xlogy",
     "zero_fraction",
     "zeta",
+    "approx_max_k",
+    "approx_min_k",
 ]

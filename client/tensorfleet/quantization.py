@@ -14,3 +14,4 @@ from tensorfleet.ops.nn.quantize import (
     quantize_and_dequantize as quantize_and_dequantize,
     quantize_and_dequantize_v2 as quantize_and_dequantize_v2,
 )
+from tensorfleet.ops.nn.quantized_layers import quantized_concat as quantized_concat

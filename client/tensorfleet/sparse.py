@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from tensorfleet.ops.array.sparse_counts import sparse_bincount as bincount
 from tensorfleet.ops.array.sparse_elements import (
     from_dense as from_dense,
     sparse_eye as eye,
@@ -56,6 +57,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__)
 
 __all__ = [
+    "bincount",
     "SparseConditionalAccumulator",
     "SparseTensor",
     "add",

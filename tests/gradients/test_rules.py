@@ -27,6 +27,7 @@ _ELSEWHERE = {
         ("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2"), "the rules of V3, with another default"
     ),
     "PreventGradient": "raises",
+    "ApproxTopK": "float32 at most: tests/compat/test_rare_functions.py",
     "Conj": "complex",
     "Real": "complex",
     "Imag": "complex",

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tensorfleet.core import tensor_util
+from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.operation import Operation
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef
 
 _REFERENCES = frozenset(("Variable", "VariableV2"))
+# As TensorFlow counts them.
+_OF_VARIABLES = _REFERENCES | {
+    *("Assign", "AssignAdd", "AssignSub", "Queue", "ScatterAdd", "ScatterSub", "ScatterUpdate"),
+    "TruncatedNormal",
+}
 
 
 def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDef:
@@ -139,3 +145,24 @@ def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
 
 def _source(text: str) -> str:
     return text.removeprefix("^").partition(":")[0]
+
+
+def must_run_on_cpu(node: Operation | NodeDef, pin_variables_on_cpu: bool = False) -> bool:
+    """Whether TensorFlow has a node of this kind on CPUs alone: a Const of strings or int32, a DynamicStitch
+    of int32, a Cast from int32 (`tf.graph_util.must_run_on_cpu`).
+
+    Args:
+        pin_variables_on_cpu: true of variables, and of what assigns to them, too.
+    """
+    node_def = node.node_def if isinstance(node, Operation) else node
+    if pin_variables_on_cpu and node_def.op in _OF_VARIABLES:
+        return True
+    attr = {"Const": "dtype", "DynamicStitch": "T", "ParallelDynamicStitch": "T", "Cast": "SrcT"}.get(
+        node_def.op
+    )
+    if attr is None:
+        return False
+    kind = node_def.attr[attr].type
+    return kind == dtypes.int32.as_datatype_enum or (
+        node_def.op == "Const" and kind == dtypes.string.as_datatype_enum
+    )

@@ -6,7 +6,7 @@ from tensorfleet.losses.scaling import (
     compute_average_loss as compute_average_loss,
     scale_regularization_loss as scale_regularization_loss,
 )
-from tensorfleet.nn import rnn_cell as rnn_cell
+from tensorfleet.nn import experimental as experimental, rnn_cell as rnn_cell
 from tensorfleet.ops.array.batching import (
     space_to_batch as space_to_batch,
 )
@@ -14,7 +14,12 @@ from tensorfleet.ops.array.rearranging import (
     depth_to_space as depth_to_space,
     space_to_depth as space_to_depth,
 )
-from tensorfleet.ops.array.selection import in_top_k as in_top_k, top_k as top_k
+from tensorfleet.ops.array.selection import (
+    approx_max_k as approx_max_k,
+    approx_min_k as approx_min_k,
+    in_top_k as in_top_k,
+    top_k as top_k,
+)
 from tensorfleet.ops.math.elementwise import sigmoid as sigmoid, tanh as tanh
 from tensorfleet.ops.nn.activation import (
     bias_add as bias_add,
@@ -67,6 +72,7 @@ from tensorfleet.ops.nn.convolution import (
     convolution as convolution,
     max_pool1d as max_pool1d,
     pool as pool,
+    with_space_to_batch as with_space_to_batch,
 )
 from tensorfleet.ops.nn.cross_entropy import (
     sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
@@ -80,6 +86,11 @@ from tensorfleet.ops.nn.ctc import (
     ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
     ctc_greedy_decoder as ctc_greedy_decoder,
     ctc_loss as ctc_loss,
+)
+from tensorfleet.ops.nn.ctc_dense import (
+    collapse_repeated as collapse_repeated,
+    ctc_loss_v2 as ctc_loss_v2,
+    ctc_unique_labels as ctc_unique_labels,
 )
 from tensorfleet.ops.nn.embedding import embedding_lookup as embedding_lookup
 from tensorfleet.ops.nn.embedding_sparse import (
@@ -117,6 +128,12 @@ from tensorfleet.ops.nn.pool import (
     max_pool_v2 as max_pool_v2,
 )
 from tensorfleet.ops.nn.pool3d import avg_pool3d as avg_pool3d, max_pool3d as max_pool3d
+from tensorfleet.ops.nn.quantized_layers import (
+    quantized_avg_pool as quantized_avg_pool,
+    quantized_conv2d as quantized_conv2d,
+    quantized_max_pool as quantized_max_pool,
+    quantized_relu_x as quantized_relu_x,
+)
 from tensorfleet.ops.nn.sampled_loss import nce_loss as nce_loss, sampled_softmax_loss as sampled_softmax_loss
 from tensorfleet.ops.nn.statistics import (
     batch_norm_with_global_normalization as batch_norm_with_global_normalization,
@@ -141,7 +158,7 @@ from tensorfleet.rnn.static import (
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__, modules=("rnn_cell",))
+    __getattr__, __dir__ = _namespace(__name__, modules=("experimental", "rnn_cell"))
 
 __all__ = [
     "all_candidate_sampler",
@@ -190,6 +207,7 @@ __all__ = [
     "embedding_lookup_sparse",
     "erosion2d",
     "fixed_unigram_candidate_sampler",
+    "experimental",
     "fractional_avg_pool",
     "fractional_max_pool",
     "fused_batch_norm",
@@ -246,4 +264,14 @@ __all__ = [
     "weighted_moments",
     "xw_plus_b",
     "zero_fraction",
+    "approx_max_k",
+    "approx_min_k",
+    "with_space_to_batch",
+    "collapse_repeated",
+    "ctc_loss_v2",
+    "ctc_unique_labels",
+    "quantized_avg_pool",
+    "quantized_conv2d",
+    "quantized_max_pool",
+    "quantized_relu_x",
 ]

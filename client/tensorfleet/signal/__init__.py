@@ -22,6 +22,12 @@ from tensorfleet.signal.mel import (
     linear_to_mel_weight_matrix as linear_to_mel_weight_matrix,
     mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms,
 )
+from tensorfleet.signal.over_axes import (
+    fftnd as fftnd,
+    ifftnd as ifftnd,
+    irfftnd as irfftnd,
+    rfftnd as rfftnd,
+)
 from tensorfleet.signal.spectra import (
     fftshift as fftshift,
     ifftshift as ifftshift,

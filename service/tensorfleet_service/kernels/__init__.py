@@ -89,6 +89,7 @@ _FAMILIES: tuple[str, ...] = (
     "nn.ctc",
     "nn.depthwise",
     "nn.fractional_pool",
+    "nn.general_conv",
     "nn.local",
     "nn.morphology",
     "nn.norm",

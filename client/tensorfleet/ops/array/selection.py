@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,22 @@ def _top_k_shape(op: RuleNode) -> list[Dims]:
     return [(*dims[:-1], k)] * 2
 
 
+def _approx_shape(op: RuleNode) -> list[Dims]:
+    if not op.attrs["aggregate_to_topk"]:
+        raise ValueError("ApproxTopK without aggregate_to_topk gives the parts of TPUs; here it is exact")
+    dims, axis, k = op.inputs[0].dims, op.attrs["reduction_dimension"], op.attrs["k"]
+    if dims is None:
+        return [None, None]
+    with_rank_at_least(dims, 1)
+    if not -len(dims) <= axis < len(dims):
+        raise ValueError(f"reduction_dimension must be in [{-len(dims)}, {len(dims)}), got {axis}")
+    axis %= len(dims)
+    size = dims[axis]
+    if size is not None and size < k:
+        raise ValueError(f"input must have last dimension >= k = {k} but was {size}")
+    return [(*dims[:axis], k, *dims[axis + 1 :])] * 2
+
+
 def _in_top_k_shape(op: RuleNode) -> list[Dims]:
     predictions, targets = with_rank(op.inputs[0].dims, 2), with_rank(op.inputs[1].dims, 1)
     if op.type == "InTopKV2":
@@ -93,6 +109,17 @@ op(
     "Tk: {int16, int32, int64} = int32",
     "index_type: {int16, int32, int64} = int32",
     shape=_top_k_shape,
+)
+op(
+    "ApproxTopK(input: T) -> (values: T, indices: int32)",
+    "k: int >= 0",
+    "reduction_dimension: int = -1",
+    "recall_target: float = 0.95",
+    "is_max_k: bool = true",
+    "reduction_input_size_override: int = -1",
+    "aggregate_to_topk: bool = true",
+    "T: {float16, bfloat16, float32}",
+    shape=_approx_shape,
 )
 op(
     "InTopK(predictions: float32, targets: T) -> (precision: bool)",
@@ -245,3 +272,72 @@ def sequence_mask(
         row = apply_one("Range", constant(0, kind), maxlen, constant(1, kind))
         result = apply_one("Less", row, apply_one("Cast", expand_dims(lengths, -1), DstT=kind))
         return cast(result, dtype)
+
+
+class ApproxTopK(NamedTuple):
+    """The greatest or least elements of a dimension, and their places in it."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def approx_top_k(
+    input: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    is_max_k: bool = True,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The `k` greatest, or least, elements along a dimension (`tf.approx_top_k`).
+
+    TPUs may miss some; here, as on TensorFlow's CPUs, all are found.
+
+    Args:
+        input: float16, bfloat16 or float32.
+        recall_target, reduction_input_size_override: for TPUs alone.
+        is_max_k: the greatest elements, or the least.
+        aggregate_to_topk: False, with which TPUs give what their parts found, is refused.
+    """
+    found = apply_op(
+        "ApproxTopK",
+        input,
+        k=k,
+        reduction_dimension=reduction_dimension,
+        recall_target=recall_target,
+        is_max_k=is_max_k,
+        reduction_input_size_override=reduction_input_size_override,
+        aggregate_to_topk=aggregate_to_topk,
+        name=name,
+    )
+    return ApproxTopK(*found)
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The `k` greatest elements along a dimension, and their places (`tf.math.approx_max_k`)."""
+    size = reduction_input_size_override
+    return approx_top_k(operand, k, reduction_dimension, recall_target, True, size, aggregate_to_topk, name)
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The `k` least elements along a dimension, and their places (`tf.math.approx_min_k`)."""
+    size = reduction_input_size_override
+    return approx_top_k(operand, k, reduction_dimension, recall_target, False, size, aggregate_to_topk, name)

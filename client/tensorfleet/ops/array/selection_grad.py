@@ -35,6 +35,20 @@ def _last_size(tensor: Tensor) -> Tensor:
     return apply_one("GatherV2", shape_of(tensor), rank_of(tensor) - ints(1), 0)
 
 
+@gradient("ApproxTopK")
+def _approx_top_k(op: Operation, grad: Tensor, _: Any) -> Tensor:
+    x, indices = op.inputs[0], op.outputs[1]
+    if x.ndim is None:
+        raise ValueError(f"The gradient of {op.name} needs an input whose rank is known")
+    axis = op.get_attr("reduction_dimension") % x.ndim
+    # For each place of the dimension, the gradients of the elements that were found there.
+    places = apply_one("Range", 0, apply_one("GatherV2", shape_of(x), axis, 0), 1)
+    places = apply_one("Reshape", places, ints([-1] + [1] * (x.ndim - axis)))
+    chosen = apply_one("Equal", apply_one("ExpandDims", indices, axis), places)
+    spread = where(chosen, apply_one("ExpandDims", grad, axis), zeros([], grad.dtype.base))
+    return apply_one("Sum", spread, ints([axis + 1]))
+
+
 @gradient("TopK", "TopKV2")
 def _top_k(op: Operation, grad: Tensor, _: Any) -> list[Tensor | None]:
     x, indices = op.inputs[0], op.outputs[1]

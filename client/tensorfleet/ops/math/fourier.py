@@ -44,6 +44,28 @@ def _real_shape(node: RuleNode) -> list[Dims]:
     return [(*dims[: len(dims) - rank], *inner)]
 
 
+def _axes_shape(node: RuleNode) -> list[Dims]:
+    """The shape of a transform over chosen axes, the last of which is halved for real numbers."""
+    dims = node.inputs[0].dims
+    (count,), (lengths,) = (with_rank(tensor.dims, 1) for tensor in node.inputs[2:0:-1])
+    if count is not None and lengths is not None and count != lengths:
+        raise ValueError(f"fft_length and axes must have the same length, got {lengths} and {count}")
+    if dims is None:
+        return [None]
+    axes, sizes = static_value(node.inputs[2]), static_value(node.inputs[1])
+    if axes is None:
+        return [(None,) * len(dims)]
+    result = list(dims)
+    for i, axis in enumerate(int(each) for each in axes):
+        if not -len(dims) <= axis < len(dims):
+            raise ValueError(f"axes[{i}] = {axis} is out of range for an input of rank {len(dims)}")
+        size = None if sizes is None else int(sizes[i])
+        if node.type == "RFFTND" and i == len(axes) - 1 and size:
+            size = size // 2 + 1
+        result[axis] = size
+    return [tuple(result)]
+
+
 for _suffix in ("", "2D", "3D"):
     for _name in (f"FFT{_suffix}", f"IFFT{_suffix}"):
         op(
@@ -61,6 +83,27 @@ for _suffix in ("", "2D", "3D"):
             "Tcomplex: {complex64, complex128} = complex64",
             shape=_real_shape,
         )
+
+op(
+    "FFTND(input: Tcomplex, fft_length: int32, axes: int32) -> (output: Tcomplex)",
+    "Tcomplex: {complex64, complex128} = complex64",
+    shape=_axes_shape,
+)
+op(
+    "IFFTND(input: Tcomplex, fft_length: int32, axes: int32) -> (output: Tcomplex)",
+    "Tcomplex: {complex64, complex128} = complex64",
+    shape=_axes_shape,
+)
+for _signature in (
+    "RFFTND(input: Treal, fft_length: int32, axes: int32) -> (output: Tcomplex)",
+    "IRFFTND(input: Tcomplex, fft_length: int32, axes: int32) -> (output: Treal)",
+):
+    op(
+        _signature,
+        "Treal: {float32, float64} = float32",
+        "Tcomplex: {complex64, complex128} = complex64",
+        shape=_axes_shape,
+    )
 
 
 def fft(input: Any, name: str | None = None) -> Tensor:
@@ -198,3 +241,45 @@ def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The inverse of `rfft3d` (`tf.signal.irfft3d`)."""
     return _real("IRFFT3D", "irfft3d", 3, input_tensor, fft_length, name)
+
+
+def _over_axes(op_type: str, x: Any, fft_length: Any, axes: Any, name: str | None, **attrs: Any) -> Tensor:
+    return apply_one(
+        op_type,
+        x,
+        convert_to_tensor(fft_length, dtypes.int32, "fft_length"),
+        convert_to_tensor(axes, dtypes.int32, "axes"),
+        name=name,
+        **attrs,
+    )
+
+
+def fftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform over chosen axes (`tf.fftnd`).
+
+    Args:
+        input: complex64 or complex128.
+        fft_length: for each of the axes its length; the input is cut, or padded with zeros, to it.
+        axes: the axes, distinct; negative ones count from the last.
+    """
+    return _over_axes("FFTND", input, fft_length, axes, name)
+
+
+def ifftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The inverse of `fftnd`, divided by the size (`tf.ifftnd`)."""
+    return _over_axes("IFFTND", input, fft_length, axes, name)
+
+
+def rfftnd(
+    input: Any, fft_length: Any, axes: Any, Tcomplex: Any = dtypes.complex64, name: str | None = None
+) -> Tensor:
+    """`fftnd` of real numbers: of the last of the axes, only the frequencies that are not redundant
+    (`tf.rfftnd`)."""
+    return _over_axes("RFFTND", input, fft_length, axes, name, Tcomplex=Tcomplex)
+
+
+def irfftnd(
+    input: Any, fft_length: Any, axes: Any, Treal: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """The inverse of `rfftnd` (`tf.irfftnd`); fft_length is that of the result."""
+    return _over_axes("IRFFTND", input, fft_length, axes, name, Treal=Treal)

@@ -10,7 +10,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import ints, rank_of, shape_of
 
-no_rule("RFFT3D", "IRFFT3D")
+no_rule("RFFT3D", "IRFFT3D", "FFTND", "IFFTND", "RFFTND", "IRFFTND")
 
 
 def _rank(op_type: str) -> int:

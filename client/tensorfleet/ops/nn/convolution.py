@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core import dtypes
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
+from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.joining import concat
-from tensorfleet.ops.array.shaping import expand_dims, squeeze
+from tensorfleet.ops.array.batching import (
+    batch_to_space_nd,
+    required_space_to_batch_paddings,
+    space_to_batch_nd,
+)
+from tensorfleet.ops.array.indexing import gather
+from tensorfleet.ops.array.joining import concat, stack
+from tensorfleet.ops.array.shaping import expand_dims, shape, squeeze
 from tensorfleet.ops.nn.conv import conv2d, conv2d_transpose
 from tensorfleet.ops.nn.conv3d import conv3d, conv3d_transpose
 from tensorfleet.ops.nn.pool import avg_pool, max_pool
@@ -93,12 +102,12 @@ def conv1d_transpose(
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]):
         image_format = _image_format(data_format)
         axis = 1 if image_format == "NHWC" else 2
-        shape = convert_to_tensor(output_shape, name="output_shape", preferred_dtype=dtypes.int32)
-        shape = concat([shape[:axis], [1], shape[axis:]], 0)
+        sizes = convert_to_tensor(output_shape, name="output_shape", preferred_dtype=dtypes.int32)
+        sizes = concat([sizes[:axis], [1], sizes[axis:]], 0)
         result = conv2d_transpose(
             expand_dims(convert_to_tensor(input), axis),
             expand_dims(filters, 0),
-            shape,
+            sizes,
             strides=[1, _one(strides)],
             padding=padding,
             data_format=image_format,
@@ -311,3 +320,75 @@ def pool(
             data_format=data_format or formats[rank],
             name=scope,
         )
+
+
+def with_space_to_batch(
+    input: Any,
+    dilation_rate: Any,
+    padding: str,
+    op: Callable[..., Tensor],
+    filter_shape: Any = None,
+    spatial_dims: Any = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Applies an operation without dilations with them: to the parts of which batches are made
+    (`tf.nn.with_space_to_batch`).
+
+    Args:
+        dilation_rate: for each dimension of space a number; of a known size.
+        padding: "SAME" or "VALID".
+        op: op(input, number of dimensions of space, padding).
+        filter_shape: the sizes of the window, which "SAME" needs.
+        spatial_dims: the dimensions of space, in ascending order; by default those behind the batch, or
+            behind batch and channels.
+        data_format: begins with "NC" where the channels come first.
+
+    Raises:
+        ValueError: arguments that do not fit together.
+    """
+    x = convert_to_tensor(input, name="input")
+    rates = convert_to_tensor(dilation_rate, dtypes.int32, "dilation_rate")
+    if rates.ndim != 1 or rates.dims is None or rates.dims[0] is None:
+        raise ValueError(f"`dilation_rate` must be a vector of known size. Received: {rates.shape}")
+    count = rates.dims[0]
+    if spatial_dims is None:
+        first = 2 if data_format is not None and data_format.startswith("NC") else 1
+        spatial_dims = range(first, first + count)
+    space = sorted({int(axis) for axis in spatial_dims})
+    if len(space) != count or space != [int(axis) for axis in spatial_dims] or space[:1] < [1]:
+        raise ValueError(
+            f"`spatial_dims` must be {count} ascending axes from 1 on. Received: spatial_dims={spatial_dims}"
+        )
+    if x.ndim is not None and x.ndim <= space[-1]:
+        raise ValueError(f"`input` must have rank {space[-1] + 1} at least. Received: rank {x.ndim}")
+    known = static_value(rates)
+    if known is not None and (known <= 0).any():
+        raise ValueError(f"`dilation_rate` must be positive. Received: dilation_rate={known.tolist()}")
+    if known is not None and (known == 1).all():
+        return op(x, count, padding)
+    if padding == "SAME":
+        if filter_shape is None:
+            raise ValueError("`filter_shape` must be specified for `padding='SAME'`.")
+        window = convert_to_tensor(filter_shape, dtypes.int32, "filter_shape")[:count]
+        extra = (window - 1) * rates
+        base: Any = stack([extra // 2, extra - extra // 2], 1)
+        fixed = static_value(window)
+        if fixed is not None and known is not None:
+            extra_sizes = (fixed - 1) * known
+            base = np.stack([extra_sizes // 2, extra_sizes - extra_sizes // 2], 1)
+    elif padding == "VALID":
+        base = np.zeros([count, 2], np.int32)
+    else:
+        raise ValueError(f"`padding` must be 'SAME' or 'VALID'. Received: padding={padding}")
+    sizes: Any = None if x.dims is None else [x.dims[axis] for axis in space]
+    if sizes is None or None in sizes:
+        sizes = gather(shape(x), space)
+    paddings, crops = required_space_to_batch_paddings(sizes, rates, base)
+    # Dimensions between those of space stay whole.
+    last = space[-1]
+    rates, paddings, crops = (
+        stack([t[space.index(a)] if a in space else rest for a in range(1, last + 1)])
+        for t, rest in ((rates, 1), (paddings, [0, 0]), (crops, [0, 0]))
+    )
+    made = op(space_to_batch_nd(x, rates, paddings), count, "VALID")
+    return batch_to_space_nd(made, rates, crops)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.core.dispatch import takes_composites
@@ -12,6 +13,7 @@ from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.reduction import reduce_mean
 from tensorfleet.ops.random.random_ops import random_uniform
+from tensorfleet.ops.random.stateless import stateless_uniform
 
 
 @takes_composites
@@ -45,7 +47,51 @@ def dropout(
         raise ValueError("`rate` must be provided. Received: rate=None")
     if rate is None:
         rate = 1 - keep_prob
-    with name_scope(name, "dropout", [x]):
+
+    def noise(shape: Any, dtype: Any) -> Tensor:
+        return random_uniform(shape, seed=seed, dtype=dtype)
+
+    return _dropped(x, rate, noise, noise_shape, name, "dropout")
+
+
+def general_dropout(
+    x: Any, rate: Any, uniform_sampler: Callable[..., Any], noise_shape: Any = None, name: str | None = None
+) -> Tensor:
+    """`dropout` with random numbers of one's own (`tf.nn.experimental.general_dropout`).
+
+    Args:
+        x: floating point.
+        rate: the probability that an element is set to zero.
+        uniform_sampler: uniform_sampler(shape, dtype) gives numbers in [0, 1).
+        noise_shape: the shape of the random choices, broadcast to that of `x`.
+    """
+    return _dropped(x, rate, uniform_sampler, noise_shape, name, "general_dropout")
+
+
+def stateless_dropout(
+    x: Any, rate: Any, seed: Any, rng_alg: Any = None, noise_shape: Any = None, name: str | None = None
+) -> Tensor:
+    """`dropout` that makes the same choices each time (`tf.nn.experimental.stateless_dropout`).
+
+    Args:
+        x: floating point.
+        rate: the probability that an element is set to zero.
+        seed: two integers, on which the choices depend alone.
+        rng_alg: the algorithm of the random numbers, as of `tf.random.stateless_uniform`.
+        noise_shape: the shape of the random choices, broadcast to that of `x`.
+    """
+    alg = "auto_select" if rng_alg is None else rng_alg
+
+    def noise(shape: Any, dtype: Any) -> Tensor:
+        return stateless_uniform(shape, seed=seed, dtype=dtype, alg=alg)
+
+    return _dropped(x, rate, noise, noise_shape, name, "stateless_dropout")
+
+
+def _dropped(
+    x: Any, rate: Any, sampler: Callable[..., Any], noise_shape: Any, name: str | None, scope: str
+) -> Tensor:
+    with name_scope(name, scope, [x]):
         if isinstance(rate, (int, float)) and not 0 <= rate < 1:
             raise ValueError(
                 "`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate=" + str(rate)
@@ -61,7 +107,7 @@ def dropout(
             return convert_to_tensor(values)
         probability: Any = convert_to_tensor(rate, dtype=dtype, name="rate")
         shape = _noise_shape(values, noise_shape)
-        noise = random_uniform(shape, seed=seed, dtype=dtype)
+        noise = sampler(shape, dtype)
         scale = 1 / (1 - probability)
         kept = apply_one("GreaterEqual", noise, probability)
         # A product, as programs for TensorFlow 1 know the result as "dropout/mul_1".

@@ -123,6 +123,13 @@ op(
     "dtype: {bfloat16, float32} = float32",
     shape=_quantized,
 )
+op(
+    "QuantizedReluX(features: Tinput, max_value: float32, min_features: float32, max_features: float32) -> "
+    "(activations: out_type, min_activations: float32, max_activations: float32)",
+    f"Tinput: {_QUANTIZED}",
+    f"out_type: {_QUANTIZED} = quint8",
+    shape=_same,
+)
 for _name in ("QuantizedRelu", "QuantizedRelu6"):
     op(
         f"{_name}(features: Tinput, min_features: float32, max_features: float32) -> "

@@ -10,7 +10,15 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 
 no_rule(
-    *("QuantizeV2", "Dequantize", "QuantizedRelu", "QuantizedRelu6", "QuantizedMatMul", "Requantize"),
+    *(
+        "QuantizeV2",
+        "Dequantize",
+        "QuantizedRelu",
+        "QuantizedRelu6",
+        "QuantizedReluX",
+        "QuantizedMatMul",
+        "Requantize",
+    ),
     *("RequantizationRange", "QuantizeDownAndShrinkRange"),
 )
 

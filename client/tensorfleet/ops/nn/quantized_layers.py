@@ -5,9 +5,14 @@ Each tensor comes with the two numbers that its least and its greatest integer s
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
+from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.joining import joined
 from tensorfleet.ops.array.shaping import reshaped
 from tensorfleet.ops.nn.windows import DILATIONS, STRIDES, windows_of
@@ -132,3 +137,116 @@ op(
     "Tshape: {int32, int64} = int32",
     shape=_reshaped,
 )
+
+
+class Quantized(NamedTuple):
+    """A quantized tensor, and the numbers that its least and its greatest integer stand for."""
+
+    output: Tensor
+    min_output: Tensor
+    max_output: Tensor
+
+
+class Activations(NamedTuple):
+    """Quantized activations, and the numbers that their least and their greatest integer stand for."""
+
+    activations: Tensor
+    min_activations: Tensor
+    max_activations: Tensor
+
+
+class Concatenated(NamedTuple):
+    """Quantized tensors as one, and the numbers that its least and its greatest integer stand for."""
+
+    output: Tensor
+    output_min: Tensor
+    output_max: Tensor
+
+
+def quantized_avg_pool(
+    input: Any,
+    min_input: Any,
+    max_input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    name: str | None = None,
+) -> Quantized:
+    """The averages over windows of a quantized tensor (`tf.nn.quantized_avg_pool`).
+
+    Args:
+        input: [batch, height, width, channels].
+        min_input, max_input: float32, the numbers that its least and its greatest integer stand for.
+        ksize, strides: four numbers.
+        padding: "SAME" or "VALID".
+    """
+    attrs = {"ksize": ksize, "strides": strides, "padding": padding}
+    return Quantized(*apply_op("QuantizedAvgPool", input, min_input, max_input, name=name, **attrs))
+
+
+def quantized_max_pool(
+    input: Any,
+    min_input: Any,
+    max_input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    name: str | None = None,
+) -> Quantized:
+    """The greatest elements of windows over a quantized tensor (`tf.nn.quantized_max_pool`)."""
+    attrs = {"ksize": ksize, "strides": strides, "padding": padding}
+    return Quantized(*apply_op("QuantizedMaxPool", input, min_input, max_input, name=name, **attrs))
+
+
+def quantized_conv2d(
+    input: Any,
+    filter: Any,
+    min_input: Any,
+    max_input: Any,
+    min_filter: Any,
+    max_filter: Any,
+    strides: Any,
+    padding: str,
+    out_type: Any = dtypes.qint32,
+    dilations: Any = [1, 1, 1, 1],  # noqa: B006 - TensorFlow's default
+    name: str | None = None,
+) -> Quantized:
+    """Convolution of quantized images with a quantized filter (`tf.nn.quantized_conv2d`).
+
+    Args:
+        input: [batch, height, width, channels].
+        filter: [height, width, channels in, channels out].
+        min_input, max_input, min_filter, max_filter: float32, the ends of their ranges.
+        strides, dilations: four numbers.
+        padding: "SAME" or "VALID".
+    """
+    attrs = {"strides": strides, "padding": padding, "out_type": out_type, "dilations": dilations}
+    inputs = (input, filter, min_input, max_input, min_filter, max_filter)
+    return Quantized(*apply_op("QuantizedConv2D", *inputs, name=name, **attrs))
+
+
+def quantized_relu_x(
+    features: Any,
+    max_value: Any,
+    min_features: Any,
+    max_features: Any,
+    out_type: Any = dtypes.quint8,
+    name: str | None = None,
+) -> Activations:
+    """A quantized tensor clipped to [0, max_value] (`tf.nn.quantized_relu_x`)."""
+    inputs = (features, max_value, min_features, max_features)
+    return Activations(*apply_op("QuantizedReluX", *inputs, out_type=out_type, name=name))
+
+
+def quantized_concat(
+    concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None
+) -> Concatenated:
+    """Quantized tensors joined along a dimension, in a range that holds all of theirs
+    (`tf.quantization.quantized_concat`).
+
+    Args:
+        concat_dim: the dimension, a number.
+        values: two tensors or more.
+        input_mins, input_maxes: for each the ends of its range.
+    """
+    return Concatenated(*apply_op("QuantizedConcat", concat_dim, values, input_mins, input_maxes, name=name))

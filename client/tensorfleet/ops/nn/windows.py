@@ -118,6 +118,18 @@ def windows_of(attrs: dict[str, Any]) -> Windows:
     return Windows(first == 2, tuple(strides[space]), tuple(dilations[space]), attrs["padding"], pairs[space])
 
 
+def conv_windows(attrs: dict[str, Any], rank: int) -> Windows:
+    """The windows of a `Conv`, whose filter has `rank` dimensions.
+
+    Raises:
+        ValueError: invalid attributes.
+    """
+    is_first = attrs["data_format"] == b"CHANNELS_FIRST"
+    formats = {4: (b"NHWC", b"NCHW"), 5: (b"NDHWC", b"NCDHW")}
+    dilations = attrs["dilations"] or [1] * rank
+    return windows_of({**attrs, "data_format": formats[rank][is_first], "dilations": dilations})
+
+
 def spread(value: Any, data_format: str, name: str) -> list[int]:
     """One number for each dimension of images or volumes.
 

@@ -119,6 +119,24 @@ def top_k_v2(node: KernelNode) -> Kernel:
     return run
 
 
+@kernel("ApproxTopK")
+def approx_top_k(node: KernelNode) -> Kernel:
+    """Exact, as on TensorFlow's CPUs."""
+    xp, best = node.xp, _top(node)
+    k, axis, is_max = (node.attrs[name] for name in ("k", "reduction_dimension", "is_max_k"))
+    if not node.attrs["aggregate_to_topk"]:
+        raise invalid("ApproxTopK without aggregate_to_topk gives the parts of TPUs; here it is exact")
+
+    def run(x: Any) -> Any:
+        if not -x.ndim <= axis < x.ndim:
+            raise invalid(f"reduction_dimension must be in [{-x.ndim}, {x.ndim}), got {axis}")
+        values, places = best(xp.moveaxis(x if is_max else -x, axis, -1), k)
+        values, places = (xp.ascontiguousarray(xp.moveaxis(y, -1, axis)) for y in (values, places))
+        return values if is_max else -values, places
+
+    return run
+
+
 _FEW = 32
 """How many elements the compiled kernel keeps in order while it goes through a row."""
 

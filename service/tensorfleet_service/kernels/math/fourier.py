@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid
+
+MAX_ELEMENTS = 1 << 31
+"""Limit on the elements of a result, of which fft_length decides."""
 
 
 def _check(x: Any, rank: int) -> None:
@@ -59,3 +63,41 @@ def _real_fft(node: KernelNode) -> Kernel:
         return transform(x, given, axes=axes).astype(target, copy=False)
 
     return real_fft
+
+
+@kernel("FFTND", "IFFTND", "RFFTND", "IRFFTND")
+def _axes_fft(node: KernelNode) -> Kernel:
+    xp, target = node.xp, node.output_types[0].np
+    transform = getattr(xp.fft, node.op[:-2].lower() + "n")
+    is_real = "RFFT" in node.op
+
+    def axes_fft(x: Any, fft_length: Any, given_axes: Any) -> Any:
+        lengths, chosen = host_array(fft_length), host_array(given_axes)
+        if lengths.ndim != 1 or lengths.shape != chosen.shape:
+            raise invalid("fft_length and axes must be vectors of the same length")
+        axes = [int(axis) for axis in chosen]
+        if any(not -x.ndim <= axis < x.ndim for axis in axes):
+            raise invalid(f"axes {axes} must lie in [{-x.ndim}, {x.ndim})")
+        axes = [axis % x.ndim for axis in axes]
+        if len(set(axes)) != len(axes):
+            raise invalid(f"axes must be distinct, got {axes}")
+        sizes = [int(n) for n in lengths]
+        if any(n < 0 for n in sizes):
+            raise invalid("fft_length must be >= 0")
+        if not axes:
+            if is_real:
+                raise invalid("axes must name one axis at least")
+            return x
+        shape = list(x.shape)
+        for axis, n in zip(axes, sizes, strict=True):
+            shape[axis] = n
+        if node.op == "RFFTND" and sizes[-1]:
+            shape[axes[-1]] = sizes[-1] // 2 + 1
+        result_size = math.prod(shape)
+        if result_size > MAX_ELEMENTS:
+            raise invalid(f"fft_length makes a tensor of {result_size} elements, more than {MAX_ELEMENTS}")
+        if not result_size or not x.size:
+            return xp.zeros(shape, target)
+        return transform(x, sizes, axes=axes).astype(target, copy=False)
+
+    return axes_fft

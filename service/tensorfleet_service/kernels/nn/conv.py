@@ -227,6 +227,13 @@ def _grouped(function: Callable[[Any, Any], Any], xp: Any, channels: int, depth:
     return xp.concatenate([function(*map(xp.ascontiguousarray, group)) for group in divided], -1)
 
 
+def grouped_forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
+    """Convolves each group of channels with its filters."""
+    return _grouped(
+        lambda x, w: forward(xp, x, w, geometry), xp, images.shape[-1], weights.shape[-2], images, weights
+    )
+
+
 @kernel("Conv2D", "Conv3D")
 def convolution(node: KernelNode) -> Kernel:
     xp, windows = node.xp, convolution_windows(node.attrs)
@@ -239,9 +246,7 @@ def convolution(node: KernelNode) -> Kernel:
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         weights = weights.astype(inner, copy=False)
         geometry = Geometry(windows, images.shape[1:-1], weights.shape[:-2])
-        out = _grouped(
-            lambda x, w: forward(xp, x, w, geometry), xp, images.shape[-1], weights.shape[-2], images, weights
-        )
+        out = grouped_forward(xp, images, weights, geometry)
         return as_formatted(xp, out, windows).astype(dtype, copy=False)
 
     return run

@@ -835,6 +835,7 @@ else:
             "sysconfig",
             "test",
             "train",
+            "user_ops",
             "version",
         ),
         names={

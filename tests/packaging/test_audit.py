@@ -47,7 +47,7 @@ SKIPPED = {"name": "c", "skip_reason": "Dependency not found on PyPI and could n
         # pip-audit itself ends with code 0 for these.
         ([entry("a"), SKIPPED], 3, "1 of 2 distributions were not audited"),
         ([entry("a")], 3, "1 of 2 distributions were not audited"),
-        (None, 3, "nothing was audited: pypi.org, which has the advisories, is not reached"),
+        (None, 3, "nothing was audited: PyPI, which has the advisories, is not reached"),
     ],
 )
 def test_what_was_not_audited_is_not_fine(

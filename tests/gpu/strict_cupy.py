@@ -269,6 +269,7 @@ _C_FUNCTIONS = {
             "rint",
             "fmin",
             "arctan",
+            "arctan2",
         ),
     )
 }

@@ -267,3 +267,16 @@ def test_what_is_not_of_ssl_is_not_looked_into(pair: MakePair) -> None:
     other = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     assert module.open(object(), object(), object.__basicsize__, 0, b"", 1) is None
     assert module.open(inner, other, type(inner).__basicsize__, 0, b"", 1) is None
+
+
+def test_python_does_it_where_there_is_no_descriptor_for_the_module(pair: MakePair) -> None:
+    one, other = pair(False, False)
+    other.sendall(b"before, ")
+    one._receive(100)  # of which nothing may be lost
+    with socket.socket() as closed:
+        pass
+    assert tls_records.over(one._tls, one._in, closed) is None
+    other.sendall(b"and after")
+    buffer = bytearray(17)
+    assert one.recv_into(buffer, 0, socket.MSG_WAITALL) == 17
+    assert buffer == b"before, and after"

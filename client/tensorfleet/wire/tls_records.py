@@ -59,9 +59,13 @@ def over(tls: ssl.SSLObject, arrived: ssl.MemoryBIO, sock: socket.socket) -> Any
     if found is None or type(inner) is not getattr(_ssl, "_SSLSocket", None):
         return None
     rest = arrived.read()
-    records = found.open(
-        inner, inner.context, type(inner).__basicsize__, sock.fileno(), rest, RENEWED_AFTER_RECORDS
-    )
+    try:
+        records = found.open(
+            inner, inner.context, type(inner).__basicsize__, sock.fileno(), rest, RENEWED_AFTER_RECORDS
+        )
+    except (OSError, MemoryError) as e:
+        _logger.info("Python's ssl is used for a connection: %s", e)
+        records = None
     if records is None:
         arrived.write(rest)
         return None

@@ -241,8 +241,9 @@ static int make_offsets(struct convolution *c, int by_rows) {
 
 /* Bands of so many rows of the output that what they read is about BAND_BYTES; `most` rows at most. */
 static void make_bands(struct convolution *c, long most) {
-  const long row = (long)sizeof(float) * c->padded_width * c->depth * c->stride_height;
-  long rows = (BAND_BYTES - row * c->window_height / c->stride_height) / row;
+  /* Rows of an image are at most of 2^62 bytes, but with large strides or windows products of them are of any size. */
+  const long row = (long)sizeof(float) * c->padded_width * c->depth;
+  long rows = (BAND_BYTES / row - c->window_height) / c->stride_height;
   if (rows > most) rows = most;
   if (rows < 1) rows = 1;
   if (rows > c->out_height) rows = c->out_height;

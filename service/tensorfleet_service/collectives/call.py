@@ -81,6 +81,16 @@ class Call:
         """Whether the leader computes the result; members that agree have the same answer."""
         return np.dtype(self.dtype).itemsize * math.prod(self.shape) <= SMALL_BYTES
 
+    def result_shape(self, members: int) -> tuple[int, ...]:
+        """The shape of the result of so many members."""
+        if self.kind == "gather":
+            return self.shape[0] * members, *self.shape[1:]
+        return self.shape
+
+    def may_result_in(self, value: Any, members: int) -> bool:
+        """Whether a tensor that came as the result has its dtype and shape."""
+        return bool(value.dtype == self.dtype and value.shape == self.result_shape(members))
+
     def difference(self, other: Call) -> str:
         """A description of the disagreement of two members of a collective; empty if they agree."""
         for aspect, mine, theirs in (
@@ -103,6 +113,9 @@ class Call:
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Call:
+        """The request that came in a message. Raises ValueError if its shape is none."""
+        if not all(type(dim) is int and dim >= 0 for dim in fields["shape"]):
+            raise ValueError("a request to join a collective has no shape")
         return cls(**{**fields, "shape": tuple(fields["shape"])})
 
 

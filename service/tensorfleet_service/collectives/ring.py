@@ -228,8 +228,6 @@ class Ring:
     @property
     def result(self) -> Any:
         """The result, which all members of the task share; available once `finished` was called."""
-        shape = self._call.shape
-        if self._call.kind == "gather":
-            shape = (shape[0] * sum(self._counts), *shape[1:])
+        shape = self._call.result_shape(sum(self._counts))
         result = self._out.reshape(shape)
         return result if shape else result[()]

@@ -89,8 +89,10 @@ class Watchdog:
                         gc.collect()
                         BUDGET.release()
                     is_busy = bool(self._worker.steps or computes(self._worker) or self._is_busy())
-                    if BUDGET.rebase(is_busy):
-                        BUDGET.was_exhausted = False
+                    # Before the look: who is refused memory meanwhile needs another one.
+                    BUDGET.was_exhausted = False
+                    if not BUDGET.rebase(is_busy):
+                        BUDGET.was_exhausted = True
                 BUDGET.refresh()
                 if now >= next_look:
                     next_look = now + TICK_SECONDS / 2

@@ -14,7 +14,6 @@ import resource
 import socket
 import threading
 from collections import Counter
-from typing import Any
 
 from tensorfleet_service.net import limits
 
@@ -46,9 +45,8 @@ class Callers:
         self._looks = 0
         self._many = False
 
-    def heard(self, context: Any, let_in: bool) -> None:
-        """Notes a call, and whether its caller was let in."""
-        peer = context.peer()
+    def heard(self, peer: str, let_in: bool) -> None:
+        """Notes a call, given gRPC's name of the other side, and whether that was let in."""
         if not self._heard.get(peer):
             with self._lock:
                 self._heard[peer] = let_in

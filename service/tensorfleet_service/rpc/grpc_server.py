@@ -29,7 +29,7 @@ from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
 from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.rpc.callers import Callers
-from tensorfleet_service.rpc.grpc_sockets import ServedSocket
+from tensorfleet_service.rpc.grpc_sockets import ServedSocket, peer_of
 from tensorfleet_service.rpc.request_memory import RequestMemory, Ticket
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.token_review import ANSWER_SECONDS
@@ -64,6 +64,7 @@ class Call:
     """A call under way, as methods see it.
 
     Attributes:
+        peer: gRPC's name of the other side.
         principal: who makes it.
     """
 
@@ -72,6 +73,7 @@ class Call:
         self._context = context
         self._pool = pool
         self._guard = guard
+        self.peer = peer_of(context)
         self.principal, self._digest = guard.of_call(name, context)
         self.room: Ticket | None = None
         self.keeps_room = False  # whether the method itself says when it has what it needs
@@ -81,7 +83,7 @@ class Call:
     def check_request(self, data: bytes) -> None:
         """Raises UnauthenticatedError unless a request is the one that its proof, if any, is for."""
         if self._digest:
-            self._guard.check_request(self._name, data, self._digest, self._context)
+            self._guard.check_request(self._name, data, self._digest, self.peer)
 
     def add_callback(self, function: Callable[[], None]) -> bool:
         """Has a function called when the call is over, answered or not; False if it is."""
@@ -354,7 +356,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             try:
                 await self._asked(name, context)
                 call = Call(name, context, self._pool, self._guard)
-                self.callers.heard(context, self._guard.reads(name))
+                self.callers.heard(call.peer, self._guard.reads(name))
             except Exception as e:
                 _fail(context, as_op_error(e, name))
                 return b""
@@ -419,6 +421,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             await asyncio.wait([asyncio.shield(asyncio.wrap_future(asked))], timeout=ANSWER_SECONDS)
 
     async def _connected(self, connect: Callable[[ServedSocket], None], _: Any, context: Any) -> None:
+        peer = peer_of(context)
         try:
             # Strangers' messages are not read: gRPC would keep the largest until they are.
             await self._asked(CONNECT, context)
@@ -427,11 +430,11 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             _fail(context, as_op_error(e, CONNECT))
             return
         finally:
-            self.callers.heard(context, False)
+            self.callers.heard(peer, False)
         if self._stopped:
             _fail(context, errors.UnavailableError(None, None, "The task is shutting down"))
             return
-        sock = ServedSocket(context, partial(self.callers.heard, context, True))
+        sock = ServedSocket(context, partial(self.callers.heard, peer, True))
         self._sockets.add(sock)
         try:
             try:
@@ -520,7 +523,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             try:
                 await self._asked(name, context)
                 call = Call(name, context, self._pool, self._guard)
-                self.callers.heard(context, self._guard.reads(name))
+                self.callers.heard(call.peer, self._guard.reads(name))
             except Exception as e:
                 _fail(context, as_op_error(e, name))
                 return

@@ -48,7 +48,7 @@ class ServedSocket(GrpcSocket):
     writes_anywhere = True
 
     def __init__(self, context: Any, let_in: Callable[[], None] = lambda: None) -> None:
-        super().__init__(_place(str(context.peer())))
+        super().__init__(_place(peer_of(context)))
         self.let_in = let_in
         self.identity = identities.of_grpc(context.auth_context())
         self._context = context
@@ -61,6 +61,10 @@ class ServedSocket(GrpcSocket):
         self._leaving: deque[bytes] = deque()
         self._unsent = 0  # bytes
         self._is_writing = False  # becomes False on the loop alone
+        # Held while gRPC is handed a message, which takes no I/O: it must not be after the call's end, as
+        # gRPC does not check that, and the process would end.
+        self._handing = threading.Lock()
+        self._is_over = False
         self._left = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self._closed = False
@@ -114,8 +118,10 @@ class ServedSocket(GrpcSocket):
             self._on_loop(partial(self._write_there, data))
             return
         try:
-            writing = self._context.write(data)
-            waits = writing.send(None)
+            with self._handing:
+                self._check_call()
+                writing = self._context.write(data)
+                waits = writing.send(None)
         except StopIteration:
             self._on_loop(partial(self._written, len(data)))
         except (RuntimeError, AttributeError, TypeError) as e:  # such as that no loop runs on this thread
@@ -124,6 +130,10 @@ class ServedSocket(GrpcSocket):
             self._on_loop(partial(self._write_there, data))
         else:
             self._on_loop(partial(self._await, writing, waits, len(data)))
+
+    def _check_call(self) -> None:
+        if self._is_over:
+            raise BrokenPipeError(errno.EPIPE, "the call has ended")
 
     def shutdown(self, how: int = socket.SHUT_RDWR) -> None:
         with self._room:
@@ -146,6 +156,7 @@ class ServedSocket(GrpcSocket):
 
     async def _write_whole(self, data: bytes) -> None:
         try:
+            self._check_call()
             await self._context.write(data)
         except (Exception, asyncio.CancelledError) as e:
             self._fail(e)
@@ -231,7 +242,14 @@ class ServedSocket(GrpcSocket):
                         await self._left.wait()
         finally:
             reading.cancel()
+            with self._handing:
+                self._is_over = True
             self.shutdown()
+
+
+def peer_of(context: Any) -> str:
+    """gRPC's name of the other side of a call, which must be under way: else the process would end."""
+    return str(context.peer())
 
 
 def _place(peer: str) -> tuple[str, int]:

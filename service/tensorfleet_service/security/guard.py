@@ -255,13 +255,16 @@ class Guard:
         """
         return not self.enabled or _taken_by(method) != ""
 
-    def check_request(self, method: str, data: bytes, digest: str, context: Any) -> None:
-        """Raises UnauthenticatedError if a request is not the one that its call's proof is for."""
+    def check_request(self, method: str, data: bytes, digest: str, peer: str) -> None:
+        """Raises UnauthenticatedError if a request is not the one that its call's proof is for.
+
+        The call may have ended, so gRPC must not be asked for the name of the other side.
+        """
         if same(request_digest(data).encode(), digest.encode("ascii", "replace")):
             return
         error = self.refusal("its request is not the one that its proof is for")
         name = method.rpartition("/")[2]
-        self.audit.write("refused", "", peer=str(context.peer()), call=name, reason=error.message)
+        self.audit.write("refused", "", peer=peer, call=name, reason=error.message)
         raise error
 
     def _caller(self, method: str, context: Any) -> tuple[Principal, str]:

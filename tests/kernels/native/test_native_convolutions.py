@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import product
 from typing import Any
 
@@ -146,3 +148,36 @@ def test_results_do_not_depend_on_the_threads() -> None:
         native.depthwise_filter(x, np.ascontiguousarray(g[..., :9]), depths, *sizes, threads)
         results.add(out.tobytes() + filters.tobytes() + depths.tobytes())
     assert len(results) == 1
+
+
+_WIDE = """
+import resource
+import numpy as np
+from tensorfleet_kernels import _native as native
+
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+x, w, out = (np.ones(size, np.float32) for size in ((1, 1, 1, 2), (1, 2, 2, 1), (1, 1, 2, 1)))
+try:
+    native.convolve(x, w, out, x.shape, (1, 2), (1, 2), (1 << 30, 1 << 30), (1, (1 << 30) - 1), (0, 0), 1, 1)
+except MemoryError:
+    print("refused")
+"""
+
+
+def test_a_row_under_the_largest_strides_and_dilations_is_only_too_large() -> None:
+    """A process of its own may not have the 16 GiB, and is the only one to end with what the sizes do."""
+    done = subprocess.run([sys.executable, "-c", _WIDE], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
+def test_the_gradient_of_images_takes_no_longer_for_a_longer_stride() -> None:
+    gradient, weights = floats(1, 1, 1, 4096), floats(3, 3, 2, 4096, seed=1)
+    size = np.array([1, 5, 6, 2], np.int32)
+    first, last = (
+        run_op(
+            "Conv2DBackpropInput", size, weights, gradient, strides=[1, stride, stride, 1], padding=b"SAME"
+        )
+        for stride in (7, (1 << 31) - 1)
+    )
+    # There is one window, which in TensorFlow's padding begins at the first element for either stride.
+    np.testing.assert_array_equal(first, last)

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
-from tensorfleet_service.devices.memory import BUDGET
+from tensorfleet_service.devices.memory import BUDGET, Budget
 from tensorfleet_service.devices.task_devices import task_devices
+from tensorfleet_service.observe import watchdog as watchdog_module
 from tensorfleet_service.observe.watchdog import IDLE_SECONDS, Watchdog
 from tensorfleet_service.worker.progress import activities
 from tensorfleet_service.worker.worker import Worker
 from tests.service.executor.test_step import TASK, Done, arrivals, register
 from tests.service.fake_peers import FakePeers
+from tests.until import until
 
 CHAIN = """
     x = Placeholder()
@@ -111,3 +113,39 @@ def test_memory_is_given_back_once_after_each_busy_time(
         used += 0.5 if now < 10 or now == 60 else 0.001
         watchdog.trim(now)
     assert given_back == [9 + IDLE_SECONDS, 60 + IDLE_SECONDS]
+
+
+class _Exhausted(Budget):
+    """A budget whose memory is exhausted again while it is rebased for the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.was_exhausted = True
+        self.rebased = 0
+
+    def rebase(self, is_busy: bool = False) -> bool:
+        self.rebased += 1
+        if self.rebased == 1:
+            self.was_exhausted = True
+        return True
+
+    def release(self) -> None:
+        pass
+
+    def refresh(self) -> None:
+        pass
+
+
+def test_memory_that_is_exhausted_during_a_look_is_looked_at_again(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = _Exhausted()
+    monkeypatch.setattr(watchdog_module, "BUDGET", budget)
+    monkeypatch.setattr(watchdog_module, "TICK_SECONDS", 0.01)
+    watchdog = Watchdog(worker)
+    watchdog.start()
+    try:
+        until(lambda: budget.rebased == 2 and not budget.was_exhausted)
+    finally:
+        watchdog.close()
+        watchdog._thread.join(10)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -22,12 +20,12 @@ class Port:
         self.port = self._server.getsockname()[1]
         self.pairs: list[tuple[socket.socket, socket.socket]] = []
 
-    def connect(self, host: str = "") -> Any:
-        """One more connection, from an address of the loopback; as gRPC would tell of it."""
+    def connect(self, host: str = "") -> str:
+        """One more connection, from an address of the loopback: gRPC's name of the other side."""
         client = socket.create_connection((self.host, self.port), 10, (host or self.host, 0))
         accepted, place = self._server.accept()
         self.pairs.append((client, accepted))
-        return SimpleNamespace(peer=lambda: _name(place[:2]))
+        return _name(place[:2])
 
     def open(self) -> list[bool]:
         """Which of the connections, in the order in which they came, were not ended."""

@@ -98,6 +98,23 @@ def test_what_was_looked_at_comes_again(connect: Connect) -> None:
     assert received(served, 1) == b"c"
 
 
+def test_after_its_end_grpc_is_asked_nothing_of_a_call(connect: Connect) -> None:
+    """It does not check that, and the process would end: as by a stranger who says HELLO and hangs up."""
+    caller, served = connect()
+    assert isinstance(served, ServedSocket)
+    caller.close()
+    until(lambda: served._is_over)
+    served.let_in()
+    late = b"of a thread that began to send before the end"
+    if ServedSocket.writes_anywhere:
+        with pytest.raises(BrokenPipeError, match="the call has ended"):
+            served._write(late)
+    else:
+        served._write(late)  # the loop drops it
+    with pytest.raises(BrokenPipeError):
+        served.sendall(late)
+
+
 @pytest.mark.parametrize("who", [0, 1], ids=["the caller ends", "the called one ends"])
 def test_the_end_is_seen_on_the_other_side_and_nothing_is_sent_after_it(connect: Connect, who: int) -> None:
     ends = connect()

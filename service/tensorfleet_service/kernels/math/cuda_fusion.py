@@ -37,6 +37,7 @@ _FUNCTIONS = """
 {q} {t} maximum({t} x, {t} y) {{ return x > y || x != x ? x : y; }}
 {q} {t} minimum({t} x, {t} y) {{ return x < y || x != x ? x : y; }}
 {q} {t} arctan({t} x) {{ return atan(x); }}
+{q} {t} arctan2({t} y, {t} x) {{ return atan2(y, x); }}
 {q} {t} power({t} x, {t} y) {{ return pow(x, y); }}
 {q} {t} logaddexp({t} x, {t} y) {{
   return x == y ? x + ({t})0.69314718055994530942 : maximum(x, y) + log1p(exp(-fabs(x - y)));

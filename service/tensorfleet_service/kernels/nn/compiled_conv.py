@@ -158,7 +158,8 @@ def _phases(geometry: Geometry) -> Iterator[_Phase]:
         geometry.size, geometry.pad, geometry.window, geometry.strides, strict=True
     ):
         inner, own = size - before - after, []
-        for phase in range(stride):
+        # Of a stride longer than the image, which may be of any length, most phases see nothing of it.
+        for phase in sorted({at % stride for at in range(before, before + min(inner, stride))}):
             # Of the elements phase, phase + stride, … of the padded image, those in the image.
             first, end = (max(0, -(-(edge - phase) // stride)) for edge in (before, before + inner))
             taps = len(range(phase, window, stride))

@@ -322,13 +322,22 @@ class Collectives:
                 if peer is None and self._members:
                     continue
                 outbox, self._outbox = self._outbox, None
-                try:
-                    for number, verb, meta, tensors in outbox if peer is not None else []:
-                        peer.tell(Kind.COLLECTIVE, number, verb, meta, tensors)  # type: ignore[union-attr]
-                except errors.UnavailableError as e:
-                    for number in list(self._members):
-                        self._end_member(number, e)
+                if peer is not None:
+                    self._deliver(peer, outbox)
                 return
+
+    def _deliver(self, peer: Peer, outbox: Sequence[tuple[int, Verb, bytes, Sequence[Any]]]) -> None:
+        """Sends the leader what was kept for it."""
+        for number, verb, meta, tensors in outbox:
+            try:
+                peer.tell(Kind.COLLECTIVE, number, verb, meta, tensors)
+            except errors.UnavailableError as e:
+                for member in list(self._members):
+                    self._end_member(member, e)
+                return
+            except errors.OpError as e:  # such as no memory for the copy that is sent
+                if verb == Verb.JOIN:
+                    self._end_member(number, e)
 
     def _end_unled(self, error: errors.OpError, seconds: float) -> None:
         """Fails the members that joined after the loss of the leader, which has not come back."""
@@ -352,8 +361,13 @@ class Collectives:
             if len(tensors) != 1:
                 raise ValueError(f"the result of a collective came as {len(tensors)} tensors")
             known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
+            (result,) = tensors
             for number in joins:
-                self._complete(number, tensors[0], known)
+                member = self._members.get(number)
+                if member is not None and not member.call.may_result_in(result, len(known)):
+                    text = f"{member.call.title} has a result {result.dtype}{list(result.shape)}"
+                    self._end_member(number, errors.InternalError(None, None, text))
+                self._complete(number, result, known)
             return
         if not all(number in self._members for number in joins):
             self._forget_round(round_id)  # a member has left meanwhile, which the leader will be told

@@ -1,0 +1,127 @@
+"""Members of collectives whose leader is another task, which a connection stands for that sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorfleet.core import errors
+from tensorfleet.wire.frames import Frame, Kind
+from tensorfleet_service.collectives.call import Call, Verb, pack
+from tensorfleet_service.net.peer import Peer
+from tensorfleet_service.threads.future import Future
+from tensorfleet_service.threads.pool import Pool
+from tensorfleet_service.worker.collectives.service import Collectives
+from tests.service.collectives.test_collectives import call
+
+HERE, LEADER = (f"/job:worker/replica:0/task:{i}" for i in (0, 1))
+X = np.ones(2, np.float32)
+
+
+class SilentPeer(Peer):
+    """Keeps what it is told, or has no memory to send it."""
+
+    def __init__(self, error: errors.OpError | None) -> None:
+        self.told: list[tuple[int, int]] = []
+        self.error = error
+        self.task, self.incarnation = LEADER, 1
+
+    def tell(self, kind: Kind, number: int, detail: int, *rest: Any) -> None:
+        if self.error is not None:
+            raise self.error
+        self.told.append((detail, number))
+
+
+class OneConnection:
+    """The way to the leader, whose connection has to be made first, or is there."""
+
+    silence = 0.0
+    addresses = (HERE, LEADER)
+
+    def __init__(self, peer: Peer, is_there: bool) -> None:
+        self.peer, self.is_there = peer, is_there
+
+    def existing(self, task: str) -> Peer | None:
+        return self.peer if self.is_there else None
+
+    def get(self, task: str, seconds: float) -> Peer:
+        return self.peer
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    made = Pool("test")
+    yield made
+    made.close()
+
+
+def begun(
+    pool: Pool, request: Call, is_there: bool, error: errors.OpError | None = None
+) -> tuple[Collectives, Peer, Future]:
+    peer = SilentPeer(error)
+    collectives = Collectives(HERE, 1, pool)
+    peers: Any = OneConnection(peer, is_there)
+    collectives.connect(peers, LEADER)
+    group = collectives.group(request.device, request.group_key)
+    return collectives, peer, collectives.join(request, X, group)
+
+
+def outcome(future: Future) -> Any:
+    done = Event()
+    if future.start(lambda _: done.set()):
+        assert done.wait(10)
+    return future.result()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_member_whose_tensor_cannot_be_sent_does_not_wait_for_the_others(
+    pool: Pool, is_there: bool
+) -> None:
+    error = errors.ResourceExhaustedError(None, None, "Out of memory while a tensor is sent")
+    request = call("reduce", [X, X])
+    collectives, _, future = begun(pool, request, is_there, error)
+    try:
+        with pytest.raises(errors.ResourceExhaustedError, match="Out of memory"):
+            outcome(future)
+        assert not len(collectives)
+    finally:
+        collectives.close()
+
+
+@pytest.mark.parametrize("kind", ["reduce", "gather"])
+@pytest.mark.parametrize(
+    "result", [np.ones(3, np.float32), np.ones((2, 2), np.float32), np.ones(2), np.ones(4)]
+)
+def test_a_result_that_is_none_of_the_collective_is_not_handed_on(pool: Pool, kind: str, result: Any) -> None:
+    """The step's plan was made for tensors of the collective's dtype and shape."""
+    collectives, peer, future = begun(pool, call(kind, [X, X]), is_there=True)
+    fields = {"joins": [1], "members": [[f"{task}/device:CPU:0", 1] for task in (HERE, LEADER)]}
+    try:
+        collectives.receive(peer, Frame(Kind.COLLECTIVE, 0, 7, Verb.RESULT, pack(fields), (result,)))
+        with pytest.raises(errors.InternalError, match="has a result float"):
+            outcome(future)
+    finally:
+        collectives.close()
+
+
+@pytest.mark.parametrize("kind", ["reduce", "gather"])
+def test_a_result_reaches_the_member(pool: Pool, kind: str) -> None:
+    collectives, peer, future = begun(pool, call(kind, [X, X]), is_there=True)
+    fields = {"joins": [1], "members": [[f"{task}/device:CPU:0", 1] for task in (HERE, LEADER)]}
+    result = np.ones(2 if kind == "reduce" else 4, np.float32)
+    try:
+        collectives.receive(peer, Frame(Kind.COLLECTIVE, 0, 7, Verb.RESULT, pack(fields), (result,)))
+        assert outcome(future) is result
+    finally:
+        collectives.close()
+
+
+@pytest.mark.parametrize("shape", [[-1], ["x", 3], [2.0], [[0], 3], None, [True]])
+def test_a_shape_is_of_whole_numbers(shape: Any) -> None:
+    fields = call("reduce", [X, X]).to_dict() | {"shape": shape}
+    with pytest.raises((ValueError, TypeError)):
+        Call.from_dict(fields)

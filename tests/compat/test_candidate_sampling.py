@@ -86,6 +86,8 @@ def _run(t: Any, build: Build) -> list[Any]:
 @pytest.mark.parametrize("case", [*SAMPLERS, *LOSSES])
 def test_the_same_as_tensorflow(case: str) -> None:
     build = {**SAMPLERS, **LOSSES}[case]
+    with tf.Graph().as_default(), tensorflow.Graph().as_default():
+        assert getattr(build(tf), "_fields", None) == getattr(build(tensorflow), "_fields", None)
     for ours, theirs in zip(_run(tf, build), _run(tensorflow, build), strict=True):
         for own, other in zip(ours, theirs, strict=True):
             assert own.dtype == other.dtype

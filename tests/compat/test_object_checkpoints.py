@@ -99,6 +99,20 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
             tf.train.Checkpoint(x=tf.Variable(1)).restore(str(tmp_path / "none"))
 
 
+def test_checkpoints_of_savers_must_have_the_names(tmp_path: Path) -> None:
+    for tf in (fleet, real):
+        with tf.Graph().as_default(), tf.Session() as session:
+            v, w = tf.Variable(1.0, name="v"), tf.Variable(2.0, name="w")
+            session.run(tf.global_variables_initializer())
+            path = tf.train.Saver({"v": v, "other": w}).save(session, str(tmp_path / tf.__name__))
+            if tf is fleet:  # TensorFlow asks such a checkpoint for the save counter, too
+                session.run(v.assign(5.0))
+                tf.train.Checkpoint(v=v).restore(path).run_restore_ops(session)
+                assert session.run(v) == 1.0
+            with pytest.raises(tf.errors.NotFoundError):
+                tf.train.Checkpoint(v=v, other=w).restore(path).run_restore_ops(session)
+
+
 def managed(tf: Any, path: Path) -> list[Any]:
     """Checkpoints that a manager keeps, and what a new manager finds."""
     with tf.Graph().as_default(), tf.Session() as session:

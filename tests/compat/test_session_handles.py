@@ -39,6 +39,35 @@ def test_handles() -> None:
     np.testing.assert_equal(chained(fleet)[0], [2.0, 4.0])
 
 
+def fed_for_values(tf: Any) -> list[Any]:
+    """A handle that is fed for a tensor of its dtype, in place of the value, and for one of another."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.float32)
+        handle = session.run(tf.get_session_handle(x + 0), {x: [1, 2]})
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(y / 2.0, {y: handle})
+        return [session.run(x * 2, {x: handle}).tolist(), session.run(x[1], {x: handle})]
+
+
+def test_handles_are_fed_for_values() -> None:
+    assert fed_for_values(fleet) == fed_for_values(real) == [[2, 4], 2]
+
+
+def quantized(tf: Any) -> list[Any]:
+    """Fetched quantized tensors, and one that is fed what was fetched."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        codes, low, _ = tf.quantize_v2([[-1.0, 2.0]], -6.0, 6.0, tf.quint8)
+        fetched = session.run({"codes": codes, "one": codes[0, 0], "low": low})
+        fed = tf.placeholder(tf.quint8, [1, 2])
+        value = session.run(tf.dequantize(fed, -6.0, 6.0), {fed: fetched["codes"]})
+        arrays = [fetched["codes"], fetched["one"], value, session.make_callable(codes)()]
+        return [(np.asarray(a).dtype.name, np.asarray(a).tolist()) for a in arrays]
+
+
+def test_fetched_quantized_tensors_are_plain_integers() -> None:
+    assert quantized(fleet) == quantized(real)
+
+
 def sections(tf: Any) -> list[Any]:
     """Updates in a critical section, and what it refuses."""
     with tf.Graph().as_default(), tf.Session() as session:

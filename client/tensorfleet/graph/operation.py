@@ -40,6 +40,7 @@ class Operation:
 
     __slots__ = (
         "__weakref__",
+        "_changes",
         "_control_flow_context",
         "_control_outputs",
         "_device",
@@ -77,6 +78,7 @@ class Operation:
         self.outputs = [Tensor(self, i, dtype) for i, dtype in enumerate(output_types)]
         self._device = ""
         self._encoded: bytes | None = None
+        self._changes = 0  # what was read before one of them is not kept
         self._frames = frames
         self._id = 0
         self._control_flow_context: Any = None
@@ -89,7 +91,7 @@ class Operation:
 
     def _set_device(self, device: Any) -> None:
         self._device = device.to_string() if isinstance(device, DeviceSpec) else str(device or "")
-        self._encoded = None
+        self._changed()
 
     @property
     def op_def(self) -> Any:
@@ -109,10 +111,17 @@ class Operation:
         """The node as a part of a serialized GraphDef, kept until it changes; None if it is large."""
         found = self._encoded
         if found is None:
-            found = self._encoded = node_bytes.encode(
-                self.name, self.type, self._input_texts(), self._device, self.attrs
-            )
+            changes = self._changes
+            found = node_bytes.encode(self.name, self.type, self._input_texts(), self._device, self.attrs)
+            self._encoded = found
+            if self._changes != changes:  # another thread is building
+                self._encoded = None
         return found
+
+    def _changed(self) -> None:
+        """Forgets the bytes; called after each change."""
+        self._changes += 1
+        self._encoded = None
 
     def fill_node_def(self, node: node_def_pb2.NodeDef) -> None:
         """Writes the node into an empty NodeDef."""
@@ -161,7 +170,7 @@ class Operation:
     def put_attr(self, name: str, value: Any) -> None:
         """Sets an attribute to a Python value, after the operation was made."""
         self.attrs[name] = value
-        self._encoded = None
+        self._changed()
 
     def _add_control_input(self, op: Operation) -> None:
         self._add_control_inputs([op])
@@ -171,17 +180,17 @@ class Operation:
             if op not in self.control_inputs:
                 self.control_inputs.append(op)
                 op._control_outputs.append(self)
-        self._encoded = None
+        self._changed()
 
     def _remove_control_input(self, op: Operation) -> None:
         self.control_inputs.remove(op)
         op._control_outputs.remove(self)
-        self._encoded = None
+        self._changed()
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
         self.inputs[index]._consumers.remove(self)
         self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
-        self._encoded = None
+        self._changed()
         tensor._consumers.append(self)
 
     def colocation_groups(self) -> list[bytes]:

@@ -12,6 +12,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.session.fetches import expansion_of
+from tensorfleet.session.tensor_handles import TensorHandle
 from tensorfleet.session.transport import Value
 
 Convert = Callable[[Any], Value]
@@ -130,6 +131,8 @@ def convert(tensor: Tensor, value: Any, key: Any = None, whole_value: Any = None
             "scalars, strings, lists, numpy ndarrays, or TensorHandles. For reference, the tensor object was "
             f"{whole_value} which was passed to the argument `feed_dict` with key {key}."
         )
+    if isinstance(value, TensorHandle):
+        value = value.fed_to(tensor)
     dtype = tensor.dtype.base
     if isinstance(value, int) and not _holds(dtype, value):
         raise TypeError(

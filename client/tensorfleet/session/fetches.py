@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
@@ -74,7 +76,7 @@ class Fetches:
 
     Attributes:
         elements: tensors and operations, in the order of their first appearance.
-        is_plain: whether values are results as they are: none is the handle of a kept tensor.
+        is_plain: whether values are results as they are: none is the handle of a kept tensor, or quantized.
         build: takes one value for each element.
 
     Raises:
@@ -129,6 +131,10 @@ class Fetches:
             self.is_plain = False
             dtype, session = op.inputs[0].dtype.base, self._session
             return lambda values: TensorHandle(values[place], dtype, session)
+        if isinstance(element, Tensor) and element.dtype.is_quantized:
+            self.is_plain = False
+            name = element.dtype.base.name
+            return lambda values: np.asarray(values[place])[name][()]  # TensorFlow gives plain integers
         return lambda values: values[place]
 
     def _sequence(self, make: Callable[[Iterable[Any]], Any], fetches: Iterable[Any]) -> Build:

@@ -17,8 +17,9 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.session import unclosed_sessions
 
-_Readers = dict[tuple[str, DType | None], tuple[Tensor, Any]]
+_Readers = dict[tuple[str, DType | None], tuple[str, str]]
 
+# By their names: the elements themselves would keep their graph alive.
 _readers: weakref.WeakKeyDictionary[Graph, _Readers] = weakref.WeakKeyDictionary()
 
 
@@ -51,7 +52,8 @@ class TensorHandle:
     """A tensor that is kept in a session, on the device that computed it.
 
     The tensor is forgotten when the handle is deleted, when nothing refers to the handle any more, or with
-    the session. A handle can be fed for the placeholder of `tf.get_session_tensor`.
+    the session. A handle can be fed for the placeholder of `tf.get_session_tensor`, and for
+    any other tensor in place of its value.
     """
 
     def __init__(self, handle: bytes, dtype: DType, session: SessionRef) -> None:
@@ -102,6 +104,25 @@ class TensorHandle:
             self._drop.detach()
         return self.handle
 
+    def fed_to(self, tensor: Tensor) -> Any:
+        """What is fed where the handle is: its text to operations that look the tensor up, to all others the
+        value.
+
+        Raises:
+            InvalidArgumentError: the value has another dtype, or was forgotten.
+            RuntimeError: the session has ended.
+        """
+        if any(op.type in ("GetSessionTensor", "DeleteSessionTensor") for op in tensor.consumers()):
+            return self._handle
+        if self._dtype is not tensor.dtype.base:
+            raise errors.InvalidArgumentError(
+                None,
+                tensor.op,
+                f"The handle {self} of a {self._dtype.name} tensor was fed for {tensor.name}, whose dtype is "
+                f"{tensor.dtype.base.name}.",
+            )
+        return self.eval()
+
     def _open(self) -> RunsSteps:
         session = self._session()
         if session is None:
@@ -119,16 +140,17 @@ class TensorHandle:
 def _reader(graph: Graph, device: str, dtype: DType | None) -> tuple[Tensor, Tensor | Operation]:
     """A placeholder for a handle, and the operation that reads its tensor, or forgets it (dtype None)."""
     known = _readers.setdefault(graph, {})
-    if (device, dtype) not in known:
+    names = known.get((device, dtype))
+    if names is None:
         with graph.as_default(), graph.device(None), graph.device(device), graph.control_dependencies(None):
             holder = apply_one("Placeholder", dtype=dtypes.string, shape=())
-            made: Any
+            made: Tensor | Operation
             if dtype is None:
                 made = apply_none("DeleteSessionTensor", holder)
             else:
                 made = apply_one("GetSessionTensor", holder, dtype=dtype)
-        known[device, dtype] = holder, made
-    return known[device, dtype]
+        names = known[device, dtype] = holder.name, made.name
+    return graph.get_tensor_by_name(names[0]), graph.as_graph_element(names[1])
 
 
 def _forget(session: SessionRef, deleter: tuple[Tensor, Any], handle: bytes) -> None:

@@ -6,7 +6,7 @@ import os
 import weakref
 from typing import Any
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, errors
 from tensorfleet.graph.default_session import get_default_session
 from tensorfleet.graph.framework import control_dependencies, device
 from tensorfleet.graph.graph import Graph, get_default_graph
@@ -175,18 +175,25 @@ class Checkpoint(Tracked):
             _ = self.save_counter
         return CheckpointStatus(self, None if save_path is None else os.fspath(save_path))
 
-    def _saver(self, variables: dict[str, Any], options: CheckpointOptions | None) -> tuple[SaverDef, Any]:
-        """The nodes that save these variables and a text, made once for each set of variables."""
+    def _saver(
+        self, variables: dict[str, Any], options: CheckpointOptions | None, has_objects: bool = True
+    ) -> tuple[SaverDef, Any]:
+        """The nodes that save these variables and a text, made once for each set of variables.
+
+        Args:
+            has_objects: whether the file holds the text, the object graph; a `tf.train.Saver` writes none.
+        """
         place = options.experimental_io_device if options else None
         savers = self._savers.setdefault(get_default_graph(), {})
-        key = (place, *((name, id(v)) for name, v in variables.items()))
+        key = (place, has_objects, *((name, id(v)) for name, v in variables.items()))
         if key not in savers:
             with device(place or "/cpu:0"), control_dependencies(None):
                 text = placeholder(dtypes.string, (), name="object_graph")
                 everything: dict[str, Any] = dict(variables)
-                everything[OBJECT_GRAPH_KEY] = _Text(
-                    text, [SaveSpec(text, "", OBJECT_GRAPH_KEY)], OBJECT_GRAPH_KEY
-                )
+                if has_objects:
+                    everything[OBJECT_GRAPH_KEY] = _Text(
+                        text, [SaveSpec(text, "", OBJECT_GRAPH_KEY)], OBJECT_GRAPH_KEY
+                    )
                 savers[key] = BulkSaverBuilder().build(everything, name="save"), text
         return savers[key]
 
@@ -278,15 +285,24 @@ class CheckpointStatus:
         Raises:
             RuntimeError: there is no session.
             InvalidArgumentError: a variable has another shape or dtype there.
+            NotFoundError: a Saver wrote it, and a variable's name is not in it.
         """
         if self._path is None:
             raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
         session = _session(session)
         with session.graph.as_default():
-            found = self._match()[0]
+            found, _, everything = self._match()
+            if self._message is None and (missing := self._missing()):
+                names = ", ".join(sorted(everything[key].op.name for key in missing))
+                raise errors.NotFoundError(
+                    None,
+                    None,
+                    f"Checkpoint {self._path} was written by a Saver, which restores by names, and lacks "
+                    f"{names}. Restore it by a tf.train.Saver whose var_list maps its names to variables.",
+                )
             if not found:
                 return
-            saver, _ = self._checkpoint._saver(found, None)
+            saver, _ = self._checkpoint._saver(found, None, has_objects=self._message is not None)
         session.run(saver.restore_op_name, {saver.filename_tensor_name: self._path})
 
     def initialize_or_restore(self, session: Any = None) -> None:

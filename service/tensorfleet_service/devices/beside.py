@@ -41,13 +41,24 @@ class _Job:
         del function, arguments
         self.done.set()
 
+    def take(self) -> Any:
+        """The value, or raises the error. The job keeps neither, as it may stay in the threads' queue."""
+        value, error = self.value, self.error
+        self.value = self.error = None
+        if error is None:
+            return value
+        try:
+            raise error
+        finally:
+            del error  # which has this frame in its traceback
+
     def drop(self) -> None:
         """Lets go of the arguments of a call that nobody makes."""
         self._call = None
 
 
 class Beside:
-    """A value that a thread of the kernels may be computing.
+    """A value that a thread of the kernels may be computing. It is taken once.
 
     Its call must not wait for other work, as all kernels of the process share the threads.
     """
@@ -69,9 +80,7 @@ class Beside:
             job.make()
         else:
             job.done.wait()  # a thread is computing it
-        if job.error is not None:
-            raise job.error
-        return job.value
+        return job.take()
 
     def __del__(self) -> None:
         # A step that has failed needs no value.

@@ -11,7 +11,8 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,13 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def submit(function: Callable[..., Any], *arguments: Any) -> None:
-    """Calls a function on one of the kernels' threads, once one has nothing else to do; it must not raise."""
-    _threads().submit(function, *arguments)
+    """Calls a function on one of the kernels' threads, once one has nothing else to do; it must not raise.
+
+    Where no thread can be started it is called late, or never: the caller has to do without.
+    """
+    # By then it is in the queue, where one of the threads that there are may find it.
+    with suppress(RuntimeError):
+        _threads().submit(function, *arguments)
 
 
 def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
@@ -54,7 +60,9 @@ def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
     # The interpreter's lock makes each step of the iterator atomic.
     job = [(function, iter(parts))]
     helpers = min(thread_count(), len(parts)) - 1
-    futures = [_threads().submit(_work, job) for _ in range(helpers)]
+    futures: list[Future[None]] = [Future() for _ in range(helpers)]
+    for future in futures:
+        submit(_help, future, job)
     try:
         _work(job)
     finally:
@@ -63,6 +71,17 @@ def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
     for error in errors:
         if error is not None:
             raise error
+
+
+def _help(future: Future[None], job: list[tuple[Callable[[Any], None], Iterator[Any]]]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        _work(job)
+    except BaseException as e:
+        future.set_exception(e)
+    else:
+        future.set_result(None)
 
 
 def _work(job: list[tuple[Callable[[Any], None], Iterator[Any]]]) -> None:

@@ -44,12 +44,15 @@ def without_dead_branches(nodes: Sequence[Node]) -> list[Node] | None:
             return None
         ends[node] = live[0]
     work = _Removal()
-    for node in _needed(nodes, gone, decided, ends):
+    remaining = _needed(nodes, gone, decided, ends)
+    used = {edge for node in remaining for edge in node.inputs}
+    for node in remaining:
         if node in decided:
             work.replace(node, _SWITCHES[node.op], node.inputs[0], decided[node])
         elif node in ends:
             work.replace(node, _MERGES[node.op], node.inputs[ends[node]], 0)
-            work.add_index(node, ends[node])
+            if (node, 1) in used:
+                work.add_index(node, ends[node])
         else:
             work.copy(node)
     work.close_loops()

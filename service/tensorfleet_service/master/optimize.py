@@ -52,18 +52,31 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrite
     """
     if not rewrites.any:
         return list(nodes)
-    found = _rewritten(nodes, evaluate, rewrites)
+    made = _Made()
+    found = _rewritten(nodes, evaluate, rewrites, made)
     while rewrites.branches:
         remaining = without_dead_branches(found)
         if remaining is None:
             break
         # What a branch computes may be constant now, too, and decide others.
-        found = _rewritten(remaining, evaluate, rewrites)
+        found = _rewritten(remaining, evaluate, rewrites, made)
     return found
 
 
-def _rewritten(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrites) -> list[Node]:
-    work = _Rewrite(nodes, evaluate, rewrites)
+class _Made:
+    """What has been made in all passes over the nodes: how many copies of constants, and folded values."""
+
+    __slots__ = ("copies", "folded_bytes")
+
+    def __init__(self) -> None:
+        self.copies = 0
+        self.folded_bytes = 0
+
+
+def _rewritten(
+    nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrites, made: _Made
+) -> list[Node]:
+    work = _Rewrite(nodes, evaluate, rewrites, made)
     for node in nodes:
         work.add(node)
     work.close_loops()
@@ -71,11 +84,13 @@ def _rewritten(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewri
 
 
 class _Rewrite:
-    def __init__(self, nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrites) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrites, made: _Made
+    ) -> None:
         self.order: list[Node] = []
         self._evaluate = evaluate if rewrites.fold else None
         self._rewrites = rewrites
-        self._folded_bytes = 0
+        self._made = made
         # The edge that replaces an output of an old node, if it is not the same output of the new node.
         self._outputs: dict[tuple[Node, int], tuple[Node, int]] = {}
         self._copies: dict[Node, Node] = {}
@@ -205,11 +220,11 @@ class _Rewrite:
             return False
         size = max(array.nbytes for array in arrays if array is not None)
         one_device = all(source.assigned == copied.assigned for source in constants)
-        total = self._folded_bytes + sum(array.nbytes for array in arrays if array is not None)
+        total = self._made.folded_bytes + sum(array.nbytes for array in arrays if array is not None)
         limits = self._rewrites
         if size > (limits.max_bytes if one_device else _SMALL_BYTES) or total > limits.max_total_bytes:
             return False
-        self._folded_bytes = total
+        self._made.folded_bytes = total
         # In a branch or a loop, the result has to wait for the control inputs of its inputs.
         controls = dict.fromkeys([c for source in (*constants, copied) for c in source.controls])
         self._replace(node, arrays, controls)
@@ -262,7 +277,8 @@ class _Rewrite:
         near = self._constants.get((source, device))
         if near is None:
             near = source.copy()
-            near.name = f"_copy_{len(self._constants)}_{source.name}"
+            near.name = f"_copy_{self._made.copies}_{source.name}"
+            self._made.copies += 1
             near.assigned, near.why = device, f"copied from {source.assigned}"
             self._constants[(source, device)] = near
             self.order.append(near)

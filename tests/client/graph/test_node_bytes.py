@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,3 +130,120 @@ def test_attributes_that_are_remembered_stay_few(monkeypatch: pytest.MonkeyPatch
             tf.constant(i)
     check(graph)
     assert len(node_bytes._known) <= 8
+
+
+def test_bytes_of_a_node_that_changes_meanwhile_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tf.Graph().as_default() as graph:
+        x, y = tf.constant(1.0, name="x"), tf.constant(2.0, name="y")
+    encode = node_bytes.encode
+
+    def slowly(name: str, *rest: Any) -> bytes | None:
+        data = encode(name, *rest)
+        if name == "y":
+            y.op._add_control_input(x.op)  # as another thread does that builds the graph
+        return data
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(node_bytes, "encode", slowly)
+        graph.as_graph_def()
+    check(graph)
+
+
+def test_arrays_that_a_program_changes_later_are_not_those_of_its_constants() -> None:
+    with tf.Graph().as_default() as graph:
+        for value in (np.zeros(3, np.float32), np.array(["a", "b"], object), np.zeros(())):
+            tf.constant(value)
+            before = texts(graph.as_graph_def())
+            value[...] = value.dtype.type(7) if value.dtype != object else "c"
+            check(graph)
+            assert texts(graph.as_graph_def()) == before
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_have_the_messages_that_are_filled(seed: int) -> None:
+    """The whole graph is asked for after each step, so that all that is kept was kept before the next one."""
+    rng = random.Random(seed)
+    with tf.Graph().as_default() as graph:
+        values = [tf.constant(1.0), tf.placeholder(tf.float32, [])]
+        for _ in range(25):
+            rng.choice(STEPS)(rng, graph, values)
+            check(graph)
+
+
+def _any_op(rng: random.Random, graph: tf.Graph) -> tf.Operation:
+    return rng.choice(graph.get_operations())
+
+
+def _free_op(rng: random.Random, graph: tf.Graph) -> tf.Operation:
+    return rng.choice([op for op in graph.get_operations() if op._control_flow_context is None])
+
+
+def _computed(rng: random.Random, graph: tf.Graph, values: list[Any]) -> None:
+    values.append(rng.choice(values) * rng.choice(values) + rng.random())
+
+
+def _placed(rng: random.Random, graph: tf.Graph, values: list[Any]) -> None:
+    def place(op: tf.Operation) -> str:
+        graph.as_graph_def()
+        return f"/task:{len(op.name) % 3}"
+
+    with tf.device(rng.choice([place, "/cpu:1", None])), tf.device(rng.choice([place, "/job:ps"])):
+        _computed(rng, graph, values)
+    with tf.colocate_with(_free_op(rng, graph), ignore_existing=rng.random() < 0.5):
+        _computed(rng, graph, values)
+
+
+def _ordered(rng: random.Random, graph: tf.Graph, values: list[Any]) -> None:
+    with tf.control_dependencies([_free_op(rng, graph), _free_op(rng, graph)]):
+        _computed(rng, graph, values)
+
+
+def _branches(rng: random.Random, graph: tf.Graph, values: list[Any]) -> None:
+    x, y = rng.choice(values), rng.choice(values)
+
+    def then() -> Any:
+        graph.as_graph_def()
+        return x * y
+
+    values.append(tf.cond(x < y, then, lambda: tf.cond(y > 2.0, then, lambda: x + 1.0)))
+
+
+def _loop(rng: random.Random, graph: tf.Graph, values: list[Any]) -> None:
+    x, other = rng.choice(values), _free_op(rng, graph)
+
+    def body(i: Any, a: Any) -> Any:
+        graph.as_graph_def()
+        with tf.control_dependencies([other]):
+            return i + 1, tf.cond(a > x, lambda: a * x, lambda: tf.sin(a))
+
+    made = tf.while_loop(lambda i, a: i < 3, body, [0, x])[1]
+    graph.as_graph_def()
+    gradient = tf.gradients(made, x)[0]
+    values += [made] if gradient is None else [made, gradient]
+
+
+def _imported(rng: random.Random, graph: tf.Graph, values: list[Any]) -> None:
+    if len(graph.get_operations()) < 300:
+        tf.import_graph_def(graph.as_graph_def(), name="again")
+
+
+def _changed(rng: random.Random, graph: tf.Graph, values: list[Any]) -> None:
+    op = _any_op(rng, graph)
+    match rng.randrange(4):
+        case 0:
+            op._set_attr(f"_a{rng.randrange(3)}", attr_value_pb2.AttrValue(i=rng.randrange(9)))
+        case 1:
+            op._set_device(f"/cpu:{rng.randrange(3)}")
+        case 2:
+            known, *_ = graph.get_operations()
+            if op is not known:
+                op._add_control_input(known)
+        case 3:
+            value = rng.choice(values)
+            value.op._set_attr("_class", attr_value_pb2.AttrValue(list={"s": [b"loc:@Const"]}))
+            for i, tensor in enumerate(value.op.inputs):
+                if tensor.op.type == "Const" and tensor.dtype == tf.float32:
+                    value.op._update_input(i, values[0])
+
+
+STEPS = [_computed, _computed, _placed, _ordered, _branches, _loop, _imported, _changed, _changed]

@@ -105,3 +105,19 @@ def test_a_variable_from_outside_is_ready_before_the_lock() -> None:
     assert outside.op in lock.control_inputs
     with tf.Session() as session:
         assert session.run(result) == 7.0
+
+
+def test_a_section_in_a_loop_is_executed_in_each_iteration() -> None:
+    v = tf.Variable(0.0, use_resource=True)
+    section = tf.CriticalSection()
+    step = tf.constant(2.0) * 1.0
+
+    def body(i: Any) -> Any:
+        added = section.execute(lambda: v.assign_add(step))
+        with tf.control_dependencies([added]):
+            return i + 1
+
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(tf.while_loop(lambda i: i < 5, body, [tf.constant(0)])) == 5
+        assert session.run(v) == 10.0

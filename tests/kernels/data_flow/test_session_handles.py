@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,22 @@ def test_the_end_of_a_handle_forgets_its_tensor() -> None:
             return False
 
         until(gone)
+
+
+def test_handles_do_not_keep_their_graph() -> None:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        handle = session.run(tf.get_session_handle(tf.constant(1)))
+        assert handle.eval() == 1
+        assert handle.eval() == 1
+        handle.delete()
+    known = weakref.ref(graph)
+    del graph, session, handle
+
+    def gone() -> bool:
+        gc.collect()
+        return known() is None
+
+    until(gone)
 
 
 def test_a_raw_handle_lasts() -> None:

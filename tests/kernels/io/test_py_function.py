@@ -50,3 +50,19 @@ def test_results_are_checked() -> None:
         run(tf.py_function(lambda: [1], [], [tf.int32, tf.int32]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="is double, but expects float"):
         run(tf.py_function(lambda: np.array([1.0]), [], tf.float32))
+
+
+def test_gradients_through_functions_are_refused() -> None:
+    x = tf.constant([1.0, 2.0])
+    squared = tf.py_function(lambda value: value * value, [x], tf.float32)
+    with pytest.raises(LookupError, match="No gradient flows through"):
+        tf.gradients(squared + x, x)
+    np.testing.assert_array_equal(run(tf.gradients(tf.stop_gradient(squared) * x, x)[0]), [1.0, 4.0])
+
+
+def test_operations_in_functions_are_refused_and_leave_the_graph_as_it_is() -> None:
+    total = tf.py_function(lambda value: tf.reduce_sum(value), [[1.0, 2.0]], tf.float32)
+    before = len(tf.get_default_graph().get_operations())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="operations are not run in it"):
+        run(total)
+    assert len(tf.get_default_graph().get_operations()) == before

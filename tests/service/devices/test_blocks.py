@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tensorfleet_service.kernels.registry import make_kernel
 from tests.kernels.harness import make_node, run_op
 
 TIMEOUT = 20.0
+NAME = "refused"  # of threads that cannot be started
 
 
 def test_all_parts_are_done_once() -> None:
@@ -63,6 +65,55 @@ def test_nothing_is_kept_after_the_work(monkeypatch: pytest.MonkeyPatch) -> None
     end.set()
     for other in others:
         other.result(TIMEOUT)
+
+
+def test_where_no_thread_can_be_started_the_caller_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "thread_count", lambda: 4)
+    pool = ThreadPoolExecutor(3, NAME)
+    monkeypatch.setattr(blocks, "_threads", lambda: pool)
+
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith(NAME):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    done: list[int] = []
+    with monkeypatch.context() as limits:
+        limits.setattr(threading.Thread, "start", refuse)
+        in_parallel(done.append, list(range(8)))
+    assert sorted(done) == list(range(8))
+    pool.submit(lambda: None).result(TIMEOUT)  # which goes through the requests that are left
+    pool.shutdown()
+
+
+def test_a_request_whose_thread_did_not_start_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The only thread that there is takes it, while the caller is at work.
+    monkeypatch.setattr(blocks, "thread_count", lambda: 3)
+    pool = ThreadPoolExecutor(2, NAME)
+    monkeypatch.setattr(blocks, "_threads", lambda: pool)
+    go_on, both = threading.Event(), threading.Barrier(2)
+    pool.submit(go_on.wait, TIMEOUT)
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith(NAME):
+            go_on.set()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    done: list[int] = []
+
+    def work(part: int) -> None:
+        both.wait(TIMEOUT)
+        done.append(part)
+
+    in_parallel(work, [0, 1, 2, 3])
+    assert sorted(done) == [0, 1, 2, 3]
+    monkeypatch.undo()
+    pool.shutdown()
 
 
 @pytest.mark.parametrize("failing", range(8))

@@ -113,6 +113,36 @@ def test_the_index_of_the_merged_input() -> None:
     assert run([value, index], {x: 1.0}) == [np.sin(np.float32(1)), 1]
 
 
+def test_an_index_that_nobody_needs_leaves_no_node() -> None:
+    x = tf.placeholder(tf.float32, [], name="x")
+    y = tf.cond(tf.constant(True), lambda: tf.exp(x), lambda: tf.sin(x))
+    z = tf.cond(x > 0.0, lambda: x, lambda: -x)  # with which control edges stay as they are
+    kept = rewritten([y + z])
+    assert not [node.name for node in kept if node.name.startswith("_index_")]
+    assert not [node.name for node in kept if node.op == "Identity" and node.name.startswith("cond/")]
+
+
+def test_constants_that_are_copied_later_have_names_of_their_own() -> None:
+    with tf.device(DEVICES[0]):
+        c, x = tf.constant(3.0), tf.placeholder(tf.float32, [])
+        _, taken = apply_op("Switch", c, tf.constant(True))
+    with tf.device(DEVICES[1]):
+        a = x + c
+    with tf.device(DEVICES[2]):
+        b = x + taken  # of the constant itself, once the Switch is gone
+    kept = rewritten([a, b])  # which checks that no name occurs twice
+    assert len([node.name for node in kept if node.name.startswith("_copy_")]) == 2
+
+
+def test_the_bound_on_folded_values_holds_for_what_is_folded_later() -> None:
+    x = tf.placeholder(tf.float32, [100, 10])
+    y = tf.cond(tf.constant(True), lambda: x, lambda: -x)
+    kept = rewritten(
+        [y, *(tf.fill([100, 10], float(i)) for i in range(20))], Rewrites(max_total_bytes=20_000)
+    )
+    assert sum(node.attrs["value"].nbytes for node in kept if node.op == "Const") < 25_000
+
+
 def test_a_fetched_dead_value_is_an_error_as_before() -> None:
     x = tf.placeholder(tf.float32, [], name="x")
     dead, _ = apply_op("Switch", x, tf.constant(True))

@@ -13,6 +13,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.control_flow.control import group
+from tensorfleet.ops.control_flow.control_flow_contexts import ControlFlowContext, output_context
 from tensorfleet.ops.data_flow import mutexes  # noqa: F401 - defines the ops
 
 _EXECUTIONS = "critical_section_executions"
@@ -137,12 +138,19 @@ class CriticalSection:
 
 
 def _run_before(lock: Tensor, inside: list[Operation]) -> None:
-    """Has the lock wait for what the part takes from outside."""
+    """Has the lock wait for what the part takes from outside, but for what is outside of the lock's loop: no
+    iteration could see that end, and only the values that Enter brings into the loop arrive in it."""
     own = {lock.op, *inside}
+    loop = _loop_of(lock.op)
     sources = {
         source: None
         for operation in inside
         for source in (*(tensor.op for tensor in operation.inputs), *operation.control_inputs)
-        if source not in own
+        if source not in own and _loop_of(source) is loop
     }
     lock.op._add_control_inputs([op for op in sources if op not in lock.op.control_inputs])
+
+
+def _loop_of(operation: Operation) -> ControlFlowContext | None:
+    context = output_context(operation)
+    return None if context is None else context.GetWhileContext()

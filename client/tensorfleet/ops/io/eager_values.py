@@ -9,6 +9,9 @@ import numpy as np
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.structures import flatten
+from tensorfleet.graph import framework
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.io.script import py_func
 
 
@@ -38,6 +41,8 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
 
     Raises:
         UnimplementedError: in a run on a task outside of the client's process.
+        InvalidArgumentError: in a run, where the results do not fit `Tout`, or are operations' results.
+        LookupError: by `tf.gradients`, of a result by an input.
 
     Example:
         >>> total = tf.py_function(lambda x: x.numpy().sum(), [tf.constant([1.0, 2.0])], tf.float32)
@@ -48,7 +53,8 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
     types = [dtypes.as_dtype(t) for t in (Tout if is_list else [] if Tout is None else [Tout])]
 
     def call(*values: Any) -> Any:
-        results = func(*(np.asarray(value).view(EagerValue) for value in values))
+        with Graph().as_default():  # what the function builds must not grow the program's graph
+            results = func(*(np.asarray(value).view(EagerValue) for value in values))
         if not types:
             return []
         listed = flatten(results) if isinstance(results, (list, tuple)) and is_list else [results]
@@ -57,11 +63,17 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
         return [_converted(value, dtype) for value, dtype in zip(listed, types, strict=True)]
 
     call.__name__ = getattr(func, "__name__", "call")
-    results = py_func(call, inp, types, stateful=True, name=name)
+    with framework.get_default_graph().gradient_override_map({"PyFunc": "EagerPyFunc"}):
+        results = py_func(call, inp, types, stateful=True, name=name)
     return results if is_list or not types else results[0]
 
 
 def _converted(value: Any, dtype: DType) -> Any:
+    if isinstance(value, Tensor):
+        raise TypeError(
+            f"The function of a tf.py_function returns {value.name}, a tensor of a graph: operations are not "
+            "run in it. Compute with NumPy, or build the operations outside of the function."
+        )
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return np.asarray(value)  # of the dtype that it has, which is compared with Tout
     return tensor_util.convert_value(value.numpy() if isinstance(value, EagerValue) else value, dtype)

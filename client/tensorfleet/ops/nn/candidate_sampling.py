@@ -6,7 +6,7 @@ Jean, Cho, Memisevic and Bengio, "On using very large target vocabulary for neur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
@@ -77,9 +77,34 @@ op(
     shape=_hits_shape,
 )
 
-Sampled = tuple[Tensor, Tensor, Tensor]
-"""The classes drawn, int64 [num_sampled], and the expected counts in a sample of this size: of each true
-class, float32 [batch, num_true], and of each drawn class, float32 [num_sampled]."""
+
+class Sampled(NamedTuple):
+    """What a sampler gives.
+
+    Attributes:
+        sampled_candidates: the classes drawn, int64 [num_sampled].
+        true_expected_count: how often each true class is expected in a sample of this size, float32 [batch,
+            num_true].
+        sampled_expected_count: the same of each drawn class, float32 [num_sampled].
+    """
+
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
+
+
+class AccidentalHits(NamedTuple):
+    """The drawn classes that are also true ones, each array of shape [hits].
+
+    Attributes:
+        indices: the rows of the batch, int32.
+        ids: the indices among the drawn classes, int64.
+        weights: the least float32, which makes a probability zero when it is added to the logit.
+    """
+
+    indices: Tensor
+    ids: Tensor
+    weights: Tensor
 
 
 _Common = tuple[Any, int, int, bool, int | None, str | None]
@@ -93,7 +118,7 @@ def _sample(op_type: str, common: _Common, **attrs: Any) -> Sampled:
     sampled, true, expected = apply_op(
         op_type, true_classes, name=name, seed=seed1 or 0, seed2=seed2 or 0, **attrs
     )
-    return sampled, true, expected
+    return Sampled(sampled, true, expected)
 
 
 def uniform_candidate_sampler(
@@ -217,12 +242,11 @@ def compute_accidental_hits(
     num_true: int,
     seed: int | None = None,
     name: str | None = None,
-) -> Sampled:
+) -> AccidentalHits:
     """The drawn classes that are also true ones (`tf.nn.compute_accidental_hits`).
 
     Returns:
-        For each such pair the row of the batch (int32), the index among the drawn classes (int64), and the
-        least float32, which makes a probability zero when it is added to the logit: all of shape [hits].
+        One element for each pair of a row and a drawn class: see `AccidentalHits`.
     """
     seed1, seed2 = get_seed(seed)
     indices, ids, weights = apply_op(
@@ -234,4 +258,4 @@ def compute_accidental_hits(
         seed=seed1 or 0,
         seed2=seed2 or 0,
     )
-    return indices, ids, weights
+    return AccidentalHits(indices, ids, weights)

@@ -30,7 +30,6 @@ FLOORS = {
             "signal",
             "layers",
             "rnn",
-            "data",
             "export",
         ),
         *(
@@ -38,6 +37,7 @@ FLOORS = {
             "train",
             "saved_model",
             "lookup",
+            "data",
             "feature_column",
             "estimator",
             "contrib",

@@ -780,6 +780,7 @@ if _typing.TYPE_CHECKING:
         sysconfig as sysconfig,
         test as test,
         train as train,
+        user_ops as user_ops,
         version as version,
     )
     from tensorfleet.api.raw_ops import raw_ops as raw_ops
@@ -846,6 +847,7 @@ else:
             "sysconfig",
             "test",
             "train",
+            "user_ops",
             "version",
         ),
         names={

@@ -39,6 +39,7 @@ from tensorfleet.core.errors import (
     UnknownError as UnknownError,
     error_code_from_exception_type as error_code_from_exception_type,
     exception_type_from_error_code as exception_type_from_error_code,
+    raise_exception_on_not_ok_status as raise_exception_on_not_ok_status,
 )
 
 if not _typing.TYPE_CHECKING:

@@ -65,6 +65,7 @@ from absl.flags import (
     validator as validator,
 )
 
+from tensorfleet.api import tf_decorator as tf_decorator
 from tensorfleet.api.flags import (
     FLAGS as FLAGS,
     DEFINE_bool as DEFINE_bool,
@@ -77,4 +78,4 @@ from tensorfleet.api.flags import (
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__)
+    __getattr__, __dir__ = _namespace(__name__, modules=("tf_decorator",))

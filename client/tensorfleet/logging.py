@@ -8,6 +8,7 @@ from tensorfleet.core.logging import (
     FATAL as FATAL,
     INFO as INFO,
     WARN as WARN,
+    TaskLevelStatusMessage as TaskLevelStatusMessage,
     debug as debug,
     error as error,
     fatal as fatal,

@@ -2,8 +2,10 @@
 
 import typing as _typing
 
+from tensorfleet.api.op_log import write_op_log as write_op_log
 from tensorfleet.api.profile_options import ProfileOptionBuilder as ProfileOptionBuilder
 from tensorfleet.api.profiling import Profiler as Profiler, advise as advise, profile as profile
+from tensorfleet.proto.tfprof_log_pb2 import OpLogProto as OpLogProto
 from tensorfleet.proto.tfprof_output_pb2 import (
     AdviceProto as AdviceProto,
     GraphNodeProto as GraphNodeProto,

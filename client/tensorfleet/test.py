@@ -19,7 +19,9 @@ from tensorfleet.api.test import (
     is_built_with_gpu_support as is_built_with_gpu_support,
     is_built_with_rocm as is_built_with_rocm,
     is_built_with_xla as is_built_with_xla,
+    is_cpu_target_available as is_cpu_target_available,
     is_gpu_available as is_gpu_available,
+    with_eager_op_as_function as with_eager_op_as_function,
 )
 from tensorfleet.autodiff.gradient_checker import (
     compute_gradient as compute_gradient,

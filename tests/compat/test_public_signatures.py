@@ -62,6 +62,9 @@ def public(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield full_name, None
             continue
         value = getattr(module, name)
+        own = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if own in ("typing", "inspect"):
+            continue  # TensorFlow's module imports it for itself
         yield full_name, value
         if isinstance(value, ModuleType) and full_name not in _NOT_WALKED and full_name.count(".") < 2:
             yield from public(value, full_name + ".")

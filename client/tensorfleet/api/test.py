@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
+from typing import Any
 
 from tensorfleet.autodiff.gradient_checker import (
     compute_gradient as compute_gradient,
@@ -46,3 +48,33 @@ def is_built_with_rocm() -> bool:
 def is_built_with_xla() -> bool:
     """False: graphs are not compiled by XLA."""
     return False
+
+
+_CPU_TARGETS = {
+    "aarch64": ("aarch64", "arm64"),
+    "arm": ("arm", "armv6l", "armv7l", "armv8l"),
+    "ppc": ("ppc", "ppc64", "ppc64le"),
+    "s390x": ("s390x",),
+    "x86": ("i386", "i686", "x86", "x86_64", "amd64"),
+    "x86_64": ("x86_64", "amd64"),
+    "x86-64": ("x86_64", "amd64"),
+}
+"""The names of CPU targets, and for which machines they stand as `platform.machine` names them."""
+
+
+def is_cpu_target_available(target: str) -> bool:
+    """Whether this machine's processor is one of a CPU target, such as "x86_64" or "aarch64".
+
+    TensorFlow says True of all those that its compiler has code for; there is no compiler here.
+
+    Raises:
+        AssertionError: there is no such target.
+    """
+    if target not in _CPU_TARGETS:
+        raise AssertionError(f"Unknown CPU target: {target}")
+    return platform.machine().lower() in _CPU_TARGETS[target]
+
+
+def with_eager_op_as_function(cls: Any = None, only_as_function: bool = False) -> Any:
+    """A decorator of test classes that changes nothing: graphs alone are tested."""
+    return (lambda decorated: decorated) if cls is None else cls

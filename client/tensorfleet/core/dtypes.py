@@ -65,6 +65,11 @@ class DType:
         return self.is_ref
 
     @property
+    def is_numeric(self) -> builtins.bool:
+        """Whether values are numbers: real, complex or quantized ones."""
+        return self.is_floating or self.is_integer or self.is_complex or self.is_quantized
+
+    @property
     def base_dtype(self) -> DType:
         """This type without its reference-ness."""
         return self.base

@@ -23,7 +23,7 @@ Exception
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 OK = 0
 CANCELLED = 1
@@ -214,3 +214,40 @@ def from_code(code: int, message: str, op: Any = None) -> OpError:
     """The error for a status that a server returned; codes without a class become `UnknownError`."""
     node_def = getattr(op, "node_def", None)
     return _class_by_code.get(code, UnknownError)(node_def, op, message)
+
+
+class Status:
+    """What a function of C tells by a status: a code and a message.
+
+    Attributes:
+        code: one of the codes of `tf.errors`, at first OK.
+        message: what went wrong.
+    """
+
+    def __init__(self) -> None:
+        self.code = OK
+        self.message = ""
+
+
+class raise_exception_on_not_ok_status:
+    """Gives a `Status`, and raises the exception of its code if it is not OK at the end
+    (`tf.errors.raise_exception_on_not_ok_status`).
+
+    Example:
+        >>> with tf.errors.raise_exception_on_not_ok_status() as status:
+        ...     status.code, status.message = tf.errors.NOT_FOUND, "no such table"
+        Traceback (most recent call last):
+        ...
+        tensorfleet.core.errors.NotFoundError: no such table
+    """
+
+    def __enter__(self) -> Status:
+        self.status = Status()
+        return self.status
+
+    def __exit__(self, type_arg: Any, value_arg: Any, traceback_arg: Any) -> Literal[False]:
+        status = self.status
+        del self.status
+        if status.code != OK:
+            raise from_code(status.code, status.message)
+        return False

@@ -57,6 +57,11 @@ def error(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().error(msg, *args, **kwargs)
 
 
+def TaskLevelStatusMessage(msg: Any) -> None:
+    """Logs a message about a task at the level ERROR (`tf.logging.TaskLevelStatusMessage`)."""
+    error(msg)
+
+
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Logs `msg % args` at the level FATAL (`tf.logging.fatal`)."""
     get_logger().fatal(msg, *args, **kwargs)

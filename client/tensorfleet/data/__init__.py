@@ -17,6 +17,7 @@ from tensorfleet.data.files import (
 )
 from tensorfleet.data.iterator import (
     Iterator as Iterator,
+    NumpyIterator as NumpyIterator,
     make_initializable_iterator as make_initializable_iterator,
     make_one_shot_iterator as make_one_shot_iterator,
 )

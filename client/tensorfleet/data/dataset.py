@@ -467,6 +467,17 @@ class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTran
 
     # Iterators and the types of elements
 
+    def as_numpy_iterator(self) -> iterators.NumpyIterator:
+        """The elements as arrays, which only eager mode gives (`tf.data.Dataset.as_numpy_iterator`).
+
+        Raises:
+            RuntimeError: always: graphs take elements by `make_one_shot_iterator`.
+        """
+        raise RuntimeError(
+            "`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode. Take elements by "
+            "`tf.data.make_one_shot_iterator(dataset).get_next()`, and run it for each one."
+        )
+
     def make_one_shot_iterator(self) -> iterators.Iterator:
         """`tf.data.make_one_shot_iterator` for this dataset."""
         return iterators.make_one_shot_iterator(self)

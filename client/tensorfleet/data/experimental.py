@@ -4,7 +4,10 @@ import typing as _typing
 
 from tensorfleet.data.dataset import AUTOTUNE as AUTOTUNE
 from tensorfleet.data.files import CsvDataset as CsvDataset
-from tensorfleet.data.iterator import get_next_as_optional as get_next_as_optional
+from tensorfleet.data.iterator import (
+    enable_debug_mode as enable_debug_mode,
+    get_next_as_optional as get_next_as_optional,
+)
 from tensorfleet.data.nested import (
     Optional as Optional,
 )
@@ -34,6 +37,7 @@ from tensorfleet.data.sampling import (
 from tensorfleet.data.specs import (
     DatasetStructure as DatasetStructure,
     OptionalStructure as OptionalStructure,
+    RaggedTensorStructure as RaggedTensorStructure,
     SparseTensorStructure as SparseTensorStructure,
     Structure as Structure,
     TensorArrayStructure as TensorArrayStructure,
@@ -41,6 +45,11 @@ from tensorfleet.data.specs import (
     from_variant as from_variant,
     get_structure as get_structure,
     to_variant as to_variant,
+)
+from tensorfleet.data.tables import (
+    DatasetInitializer as DatasetInitializer,
+    index_table_from_dataset as index_table_from_dataset,
+    table_from_dataset as table_from_dataset,
 )
 from tensorfleet.data.transformations import (
     Counter as Counter,
@@ -59,6 +68,7 @@ from tensorfleet.data.transformations import (
     ignore_errors as ignore_errors,
     map_and_batch as map_and_batch,
     map_and_batch_with_legacy_function as map_and_batch_with_legacy_function,
+    pad_to_cardinality as pad_to_cardinality,
     parallel_interleave as parallel_interleave,
     prefetch_to_device as prefetch_to_device,
     scan as scan,
@@ -67,6 +77,7 @@ from tensorfleet.data.transformations import (
     unbatch as unbatch,
     unique as unique,
 )
+from tensorfleet.data.writing import TFRecordWriter as TFRecordWriter
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

@@ -171,6 +171,29 @@ class Iterator:
         return self._structure.element_spec
 
 
+class NumpyIterator:
+    """Elements as arrays, one after the other, which only eager mode has (`tf.data.NumpyIterator`).
+
+    Raises:
+        RuntimeError: always: graphs take elements by `Iterator.get_next`.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        raise RuntimeError(
+            "`tf.data.Dataset` only supports Python-style iteration in eager mode or within tf.function. "
+            "Take elements by `tf.data.make_one_shot_iterator(dataset).get_next()`, and run it for each one."
+        )
+
+
+def enable_debug_mode() -> None:
+    """Has functions of datasets called as Python functions (`tf.data.experimental.enable_debug_mode`).
+
+    Raises:
+        ValueError: always, as in a graph of TensorFlow.
+    """
+    raise ValueError("`enable_debug_mode() is only supported in eager mode.")
+
+
 def get_next_as_optional(iterator: Iterator) -> Optional:
     """`Iterator.get_next_as_optional` (`tf.data.experimental.get_next_as_optional`)."""
     return iterator.get_next_as_optional()

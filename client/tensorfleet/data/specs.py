@@ -13,6 +13,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.array.sparse_tensor import SparseTensor
 from tensorfleet.ops.data_flow.tensor_array import TensorArray
+from tensorfleet.ops.ragged.spec import RaggedTensorSpec
 from tensorfleet.ops.state.variables import Variable
 
 # The older names in tf.data.experimental.
@@ -77,6 +78,11 @@ def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
 def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
     """A SparseTensorSpec by its older name (`tf.data.experimental.SparseTensorStructure`)."""
     return SparseTensorSpec(shape, dtype)
+
+
+def RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:
+    """A RaggedTensorSpec by its older name (`tf.data.experimental.RaggedTensorStructure`)."""
+    return RaggedTensorSpec(shape, dtype, ragged_rank)
 
 
 def TensorArrayStructure(

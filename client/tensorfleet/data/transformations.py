@@ -10,6 +10,7 @@ from tensorfleet.core.structures import ELEMENTS
 from tensorfleet.data.dataset import Dataset
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros
 from tensorfleet.ops.array.joining import stack
 
 Transformation = Callable[[Dataset], Dataset]
@@ -216,6 +217,31 @@ def assert_cardinality(expected_cardinality: Any) -> Transformation:
     return lambda dataset: dataset._next(
         "AssertCardinalityDataset", convert_to_tensor(expected_cardinality, dtypes.int64)
     )
+
+
+def pad_to_cardinality(cardinality: Any, mask_key: str = "valid") -> Transformation:
+    """The dataset, with elements of zeros after its own up to a number of elements
+    (`tf.data.experimental.pad_to_cardinality`).
+
+    Args:
+        cardinality: the number of elements of the result; the dataset has no more.
+        mask_key: the key under which elements say whether they are the dataset's own, a bool.
+
+    Raises:
+        ValueError: the elements are no dictionaries.
+    """
+
+    def pad(dataset: Dataset) -> Dataset:
+        if not isinstance(dataset.element_spec, dict):
+            raise ValueError("`pad_to_cardinality` requires its input dataset to be a dictionary.")
+        wanted = convert_to_tensor(cardinality, dtypes.int64)
+        filler = ELEMENTS.map_structure(lambda spec: zeros(spec.shape, spec.dtype), dataset.element_spec)
+        missing = (
+            type(dataset).from_tensors({**filler, mask_key: False}).repeat(wanted - dataset.cardinality())
+        )
+        return dataset.map(lambda element: {**element, mask_key: True}).concatenate(missing)
+
+    return pad
 
 
 def cardinality(dataset: Dataset) -> Tensor:

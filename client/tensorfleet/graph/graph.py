@@ -182,6 +182,26 @@ class Graph(CollectingGraph):
         """All operations, in the order in which they were added."""
         return list(self._operations.values())
 
+    @property
+    def operations(self) -> list[Operation]:
+        """All operations, in the order in which they were added."""
+        return self.get_operations()
+
+    def num_operations(self) -> int:
+        """The number of operations."""
+        return len(self._operations)
+
+    def op_def_for_type(self, type: str) -> Any:
+        """The OpDef message of an op type, or of a function of this graph.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        from tensorfleet.graph.op_def_proto import to_proto
+
+        function = self._functions.get(type)
+        return to_proto(lookup_op(type)) if function is None else function.signature
+
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of this name, such as "a/MatMul".
 

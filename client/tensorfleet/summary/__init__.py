@@ -3,7 +3,9 @@
 import typing as _typing
 
 from tensorfleet.ops.io.summary import (
+    all_v2_summary_ops as all_v2_summary_ops,
     audio as audio,
+    get_summary_description as get_summary_description,
     histogram as histogram,
     image as image,
     merge as merge,

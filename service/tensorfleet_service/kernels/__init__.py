@@ -104,6 +104,7 @@ _FAMILIES: tuple[str, ...] = (
     "state.resource_variable_ops",
     "state.variable_ops",
     "text.edit_distance",
+    "text.factorial",
     "text.regex",
     "text.hashing",
     "text.sparse_cross",

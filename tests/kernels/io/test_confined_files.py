@@ -171,11 +171,11 @@ def test_all_ops_of_files_are_known() -> None:
     assert named - here - PURE == set(USES) | {op_type for op_type in named if _READS_LATER.match(op_type)}
 
 
-# Readers and datasets open files when they are asked for records.
+# Readers and datasets open files when they are asked for records, or by threads of their own.
 _READS_LATER = re.compile(
     r"(TFRecord|TextLine|FixedLengthRecord|WholeFile|Identity)(Reader|Dataset)(V2)?$"
     r"|Reader(NumRecordsProduced|NumWorkUnitsCompleted|Read|ReadUpTo|Reset|RestoreState|SerializeState)(V2)?$"
-    r"|(Experimental)?CSVDataset(V2)?$|MatchingFilesDataset$"
+    r"|(Experimental)?CSVDataset(V2)?$|MatchingFilesDataset$|DatasetToTFRecord$"
 )
 
 
@@ -271,3 +271,15 @@ def test_the_search_for_openers_finds_them() -> None:
     text = (PACKAGE / "state" / "files.py").read_text()
     names = [ast.unparse(node.func) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     assert any(map(_OPENERS.fullmatch, names))
+
+
+def test_no_record_is_written_elsewhere(task: tuple[str, Path]) -> None:
+    target, folder = task
+    path = folder / OUTSIDE / "records"
+    before = path.read_bytes()
+    with tf.Graph().as_default(), tf.Session(target) as session:
+        texts = tf.data.Dataset.from_tensors("other text")
+        write = tf.data.experimental.TFRecordWriter(str(path)).write(texts)
+        with pytest.raises(tf.errors.PermissionDeniedError, match="TENSORFLEET_WRITE_PATHS"):
+            session.run(write)
+    assert path.read_bytes() == before

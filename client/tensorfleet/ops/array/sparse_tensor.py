@@ -45,6 +45,7 @@ class SparseTensor:
             self._indices: Tensor = convert_to_tensor(indices, dtypes.int64, "indices")
             self._values: Tensor = convert_to_tensor(values, name="values")
             self._dense_shape: Tensor = convert_to_tensor(dense_shape, dtypes.int64, "dense_shape")
+        self._set_dims: Dims = None
         places = _ranked(self._indices.dims, 2)
         count = _ranked(self._values.dims, 1)
         sizes = _ranked(self._dense_shape.dims, 1)
@@ -89,7 +90,15 @@ class SparseTensor:
         shape = self._dense_shape
         if shape.op.type == "PlaceholderWithDefault":
             shape = shape.op.inputs[0]  # of a sparse_placeholder: what is fed has to fit it
-        return TensorShape(static_dims(shape))
+        return TensorShape(static_dims(shape)).merge_with(TensorShape(self._set_dims))
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds to what is known of the static shape of the whole tensor.
+
+        Raises:
+            ValueError: the two do not fit each other.
+        """
+        self._set_dims = as_dims(self.shape.merge_with(TensorShape(as_dims(shape))))
 
     def get_shape(self) -> TensorShape:
         """The static shape of the whole tensor, as `shape`."""

@@ -7,7 +7,7 @@ from typing import Any
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
-from tensorfleet.ops.shape_rules import scalar, with_rank_at_most
+from tensorfleet.ops.shape_rules import nothing, scalar, with_rank_at_most
 
 _TYPES = ("output_types: list(type) >= 1", "output_shapes: list(shape) >= 1")
 _METADATA = 'metadata: string = ""'
@@ -151,6 +151,16 @@ op(
     *_TYPES,
     _METADATA,
     shape=_elements,
+    stateful=True,
+)
+op(
+    "InitializeTableFromDataset(table_handle: resource, dataset: variant) -> ()",
+    shape=nothing,
+    stateful=True,
+)
+op(
+    "DatasetToTFRecord(input_dataset: variant, filename: string, compression_type: string) -> ()",
+    shape=nothing,
     stateful=True,
 )
 op(

@@ -17,7 +17,10 @@ from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.shape_rules import scalar as _scalar_shape
 
 if TYPE_CHECKING:
-    from tensorfleet.proto.summary_pb2 import SummaryMetadata
+    from tensorfleet.proto.summary_pb2 import SummaryDescription, SummaryMetadata
+
+_WRITING = "_SUMMARY_V2"
+"""The collection of the summary ops that write by themselves."""
 
 op("ScalarSummary(tags: string, values: T) -> (summary: string)", f"T: {{{ORDERED}}}", shape=_scalar_shape)
 op(
@@ -147,6 +150,29 @@ def tensor_summary(
     with _scope(name, family, [tensor]) as (tag, scope):
         made = apply_one("TensorSummaryV2", tag, tensor, metadata.SerializeToString(), name=scope)
         return _collected(made, collections)
+
+
+def get_summary_description(node_def: Any) -> SummaryDescription:
+    """The SummaryDescription that a node of a TensorSummary carries (`tf.summary.get_summary_description`).
+
+    Raises:
+        ValueError: a node of another op.
+    """
+    from google.protobuf import json_format
+
+    from tensorfleet.proto.summary_pb2 import SummaryDescription
+
+    if node_def.op != "TensorSummary":
+        raise ValueError(f"Can't get_summary_description on {node_def.op}")
+    return json_format.Parse(node_def.attr["description"].s.decode(), SummaryDescription())
+
+
+def all_v2_summary_ops() -> list[Any]:
+    """The summary ops of the default graph that write by themselves (`tf.summary.all_v2_summary_ops`).
+
+    These are in the collection `_SUMMARY_V2`; the ops of `tf.summary` that are fetched are not among them.
+    """
+    return get_collection(_WRITING)
 
 
 def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Tensor:

@@ -385,6 +385,31 @@ class Variable(metaclass=VariableMeta):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
         return function(self, delta.indices, delta.values, use_locking=use_locking, name=name)
 
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """`tf.batch_scatter_update` by the indices and values of `sparse_delta`, an IndexedSlices.
+
+        Raises TypeError for another type.
+        """
+        from tensorfleet.ops.state.batch_scatter import batch_scatter_update
+
+        return self._scatter(batch_scatter_update, sparse_delta, use_locking, name)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """The slices `variable[indices]`; only variables that are resources have it.
+
+        Raises AttributeError for others.
+        """
+        raise _needs_resource("sparse_read", "tf.gather")
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements or slices at `indices`; only variables that are resources have it.
+
+        Raises AttributeError for others.
+        """
+        raise _needs_resource("gather_nd", "tf.gather_nd")
+
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """`tf.scatter_nd_update` of the variable."""
         return variable_ops.scatter_nd_update(self, indices, self._as_value(updates), name=name)
@@ -434,6 +459,10 @@ class Variable(metaclass=VariableMeta):
         from tensorfleet.ops.array.slicing import _slice_helper
 
         return _slice_helper(self.value(), item, self)
+
+
+def _needs_resource(method: str, function: str) -> AttributeError:
+    return AttributeError(f"Only a variable with use_resource=True has {method}; take {function} for others.")
 
 
 class VariableRef:

@@ -24,5 +24,5 @@ _NAMES = re.compile(
 no_rule(*(f"{kind}{op}" for op in ("If", "Case", "While") for kind in ("", "Stateless")))
 no_rule("ShardedFilespec", "Save", "SaveSlices", "Restore", "RestoreSlice")
 no_rule("SymbolicGradient", "PartitionedCall", "StatefulPartitionedCall")
-no_rule("DatasetCardinality", "DatasetToSingleElement")
+no_rule("DatasetCardinality", "DatasetToSingleElement", "DatasetToTFRecord")
 not_differentiable(*(name for name in op_def.registered() if _NAMES.fullmatch(name)))

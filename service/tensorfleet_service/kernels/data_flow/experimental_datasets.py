@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import secrets
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet.records.compression import check_kind, deflater
+from tensorfleet.records.options import TFRecordOptions
+from tensorfleet.records.tfrecord import framed
 from tensorfleet_service.data.cardinality import cardinality
 from tensorfleet_service.data.dataset import Call, Dataset, Element, Run, checked
 from tensorfleet_service.data.experimental import (
@@ -34,6 +38,8 @@ from tensorfleet_service.kernels.data_flow.dataset_ops import (
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, results
+from tensorfleet_service.records.files import ProgramFiles
+from tensorfleet_service.state.tables import Table
 from tensorfleet_service.threads.future import Future
 
 
@@ -240,6 +246,52 @@ def to_single_element(node: KernelNode) -> AsyncKernel:
         if next(elements, None) is not None:
             raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
         return results(found)
+
+    return _in_background(node, work)
+
+
+def _text(value: Any) -> bytes:
+    """A string that is an array without dimensions, or is by itself."""
+    return bytes(host_array(value).reshape(())[()])
+
+
+@kernel("InitializeTableFromDataset", blocking=True)
+def initialize_table(node: KernelNode) -> AsyncKernel:
+    def work(dataset: Dataset, run: Run, table: Table) -> None:
+        keys, values = [], []
+        for key, value in dataset.elements(run):
+            if run.closed:
+                raise errors.CancelledError(None, None, "The step has ended")
+            keys.append(host_array(key).reshape(())[()])
+            values.append(host_array(value).reshape(())[()])
+        table.replace(
+            np.array(keys, table.key_dtype.as_numpy_dtype), np.array(values, table.value_dtype.as_numpy_dtype)
+        )
+
+    in_background = _in_background(node, work)
+
+    def run(table: Table, dataset: Dataset) -> Future:
+        started: Future = in_background.function(dataset, table)
+        return started
+
+    return AsyncKernel(run)
+
+
+@kernel("DatasetToTFRecord", blocking=True)
+def to_records(node: KernelNode) -> AsyncKernel:
+    files = ProgramFiles(node.resources.files)
+
+    def work(dataset: Dataset, run: Run, filename: Any, compression: Any) -> None:
+        kind = _text(compression).decode("utf-8", "backslashreplace")
+        deflate = deflater(TFRecordOptions(kind), kind) if check_kind(kind) else None
+        with io.BufferedWriter(files.open_for_write(_text(filename))) as file:
+            for (record,) in dataset.elements(run):
+                if run.closed:
+                    raise errors.CancelledError(None, None, "The step has ended")
+                data = framed(_text(record))
+                file.write(data if deflate is None else deflate.compress(data))
+            if deflate is not None:
+                file.write(deflate.flush())
 
     return _in_background(node, work)
 

@@ -273,17 +273,11 @@ def dequantize(node: KernelNode) -> Kernel:
 def relu(node: KernelNode) -> Kernel:
     dtype, given = node.input_types[0], 6.0 if node.op.endswith("6") else None
 
-<<<<<<< HEAD
-    def run(values: Any, low: Any, high: Any) -> Any:
-        check_end("min_features", low)
-        check_end("max_features", high)
-||||||| 41815e95
-    def run(values: Any, low: Any, high: Any) -> Any:
-=======
     def run(values: Any, *limit_and_range: Any) -> Any:
         *limit, low, high = limit_and_range
+        check_end("min_features", low)
+        check_end("max_features", high)
         greatest = float(limit[0]) if limit else given
->>>>>>> namesc
         lowest, highest = limits(dtype)
         zero = min(max(quantized_number(0.0, float(low), float(high), dtype), lowest), highest)
         x = np.maximum(plain(values, dtype), raw(dtype).type(zero))

@@ -135,7 +135,6 @@ _NOT_YET = {
     "Case",
     "If",
     "MatrixSquareRoot",
-    "MaxPool3DGrad",
     "StatelessCase",
     "StatelessIf",
     "StatelessWhile",

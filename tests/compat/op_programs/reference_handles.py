@@ -58,14 +58,8 @@ def table_of_vectors(make: Maker) -> Any:
 
 
 @program("MutableDenseHashTable")
-def table_with_an_empty_key(make: Maker) -> Any:
-    table = make("MutableDenseHashTable", L(-1), value_dtype="float32")
-    with make.tf.control_dependencies([make("LookupTableInsert", table, L([3, 9]), F([4, 5]))]):
-        return make("LookupTableFind", table, L([9, 4]), F(-1)), make("LookupTableSize", table)
-
-
-@program("MutableDenseHashTable")
 def table_with_the_empty_key_as_key(make: Maker) -> Any:
+    # TensorFlow's kernel asks for an input that its op has not, so every program with it fails there.
     table = make("MutableDenseHashTable", L(3), value_dtype="float32")
     with make.tf.control_dependencies([make("LookupTableInsert", table, L([3, 9]), F([4, 5]))]):
         return make("LookupTableSize", table)

@@ -81,7 +81,7 @@ def test_every_op_type_is_in_the_table() -> None:
 
 
 def test_the_table_has_no_other_op_types() -> None:
-    # Other tests register functions of their own. A tf.py_function is a PyFunc here, with the other one's rule.
+    # Other tests register functions of their own. A tf.py_function is a PyFunc with the rule of the other.
     rules = gradient_registry.registered().items()
     known = {op for op, rule in rules if rule is None or rule.__module__.startswith("tensorfleet.ops.")}
     assert sorted((known | gradient_registry.without_rule()) - set(op_def.registered())) == ["EagerPyFunc"]

@@ -126,7 +126,7 @@ def last_line_of(program: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["keras", "tpu", "nn.quantized_conv2d", "train.do_quantize_training_on_graphdef"]
+    "name", ["keras", "tpu", "test.experimental", "train.do_quantize_training_on_graphdef"]
 )
 def test_a_name_that_only_tensorflow_has_says_so(name: str) -> None:
     said = last_line_of(f"import tensorfleet as tf\ntf.{name}")

@@ -227,7 +227,7 @@ def gather(
         array([30, 10], dtype=int32)
     """
     axis = batch_dims if axis is None else axis
-    if isinstance(axis, int) and axis == 0 and hasattr(params, "sparse_read"):
+    if isinstance(axis, int) and axis == 0 and getattr(params, "reads_slices", False):
         rows: Tensor = params.sparse_read(indices, name=name)
         return rows
     return apply_one("GatherV2", params, indices, axis, batch_dims=batch_dims, name=name)

@@ -22,7 +22,13 @@ from tensorfleet.proto import variable_pb2
 
 
 class ResourceVariable(Variable):
-    """`tf.Variable` with `use_resource=True`."""
+    """`tf.Variable` with `use_resource=True`.
+
+    Attributes:
+        reads_slices: that `tf.gather` need not read the whole variable.
+    """
+
+    reads_slices = True
 
     _dtype: DType
     _shape: TensorShape

@@ -280,3 +280,8 @@ def test_python_does_it_where_there_is_no_descriptor_for_the_module(pair: MakePa
     buffer = bytearray(17)
     assert one.recv_into(buffer, 0, socket.MSG_WAITALL) == 17
     assert buffer == b"before, and after"
+
+
+def test_other_interpreters_use_their_own_ssl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_records, "INTERPRETERS", ((3, 10),))
+    assert tls_records.module.__wrapped__() is None

@@ -13,6 +13,7 @@ import logging
 import os
 import socket
 import ssl
+import sys
 from typing import Any
 
 _logger = logging.getLogger(__name__)
@@ -26,10 +27,14 @@ RENEWED_AFTER_RECORDS = 1 << 23
 """New keys after so many records: AES-GCM is for 2**24.5 of them (RFC 8446, 5.5)."""
 
 
+INTERPRETERS = ((3, 11), (3, 12), (3, 13))
+"""The versions of CPython of which it is known where their `ssl` keeps the library's objects."""
+
+
 @functools.cache
 def module() -> Any:
     """The compiled module; None if it is not installed, switched off, or does not fit this interpreter."""
-    if os.environ.get(SWITCH, "1") == "0":
+    if os.environ.get(SWITCH, "1") == "0" or sys.version_info[:2] not in INTERPRETERS:
         return None
     try:
         found = importlib.import_module("tensorfleet_kernels._tls")

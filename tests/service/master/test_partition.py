@@ -203,7 +203,7 @@ def test_what_begins_an_iteration_cannot_be_used_elsewhere() -> None:
 
 @pytest.mark.slow
 def test_a_chain_over_a_thousand_tasks() -> None:
-    count, tasks = 100_000, 1_000
+    count, tasks = 30_000, 1_000
     devices = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(tasks)]
     nodes = prune(chain(count, tasks), ["x"], [f"s{count - 1}"], [])
     place(nodes, devices, devices[0])

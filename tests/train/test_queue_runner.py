@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
-from tests.until import until
+from tensorfleet_service.kernels.data_flow import queue_ops
+from tests.until import Call, until
 
 
 def finite(count: int) -> tuple[Any, Any]:
@@ -149,3 +150,21 @@ def test_an_imported_graph_has_runners_and_savers_of_its_own() -> None:
             init = tf.global_variables_initializer()
             with tf.train.SingularMonitoredSession(scaffold=tf.train.Scaffold(init_op=init)) as session:
                 assert [session.run(taken) for _ in range(3)] == [1, 2, 3]
+
+
+def test_signatures_that_are_prepared_at_once_share_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the first step of a queue runner's thread, beside that of the program."""
+    both = threading.Barrier(2)
+    make = queue_ops._make
+
+    def made(*arguments: Any) -> Any:
+        both.wait(10)
+        return make(*arguments)
+
+    monkeypatch.setattr(queue_ops, "_make", made)
+    queue = tf.FIFOQueue(3, [tf.int32], shapes=[[]])
+    put, take = queue.enqueue(7), queue.dequeue()
+    with tf.Session() as session:
+        calls = [Call(lambda fetch=fetch: session.run(fetch)) for fetch in (take, put)]  # type: ignore[misc]
+        assert calls[1].result() is None
+        assert calls[0].result(10) == 7

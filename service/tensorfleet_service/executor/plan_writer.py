@@ -331,6 +331,7 @@ def make_kernels(
                 )
             )
             if node.opdef.is_stateful:
-                stateful[device, node.name] = kernel
+                # Another thread may have made one meanwhile, for another signature: they share its state.
+                kernel = stateful.setdefault((device, node.name), kernel)
         kernels[id(node)] = kernel
     return kernels

@@ -69,7 +69,7 @@ def _taken(node: Node) -> int | None:
 
 
 def _never_run(nodes: Sequence[Node], dead: set[Edge]) -> set[Node]:
-    """The nodes that take a dead value or wait for a node that never runs."""
+    """The nodes that take a dead value or, unless they are a Merge, wait for a node that never runs."""
     gone: set[Node] = set()
     for node in nodes:
         if node.op in _MERGES:
@@ -78,7 +78,8 @@ def _never_run(nodes: Sequence[Node], dead: set[Edge]) -> set[Node]:
             is_gone = all(source in gone or (source, index) in dead for source, index in first)
         else:
             is_gone = any(source in gone or (source, index) in dead for source, index in node.inputs)
-        if is_gone or not gone.isdisjoint(node.controls):
+            is_gone = is_gone or not gone.isdisjoint(node.controls)
+        if is_gone:
             gone.add(node)
     return gone
 
@@ -102,7 +103,7 @@ def _needed(
         elif node in ends:
             edges = [edges[ends[node]]]
         stack += [source for source, _ in edges]
-        stack += node.controls
+        stack += [control for control in node.controls if control not in gone]
     return [node for node in nodes if node in found]
 
 
@@ -144,7 +145,8 @@ class _Removal:
         self.nodes.append(constant)
 
     def _add(self, node: Node, copied: Node) -> None:
-        copied.controls = [self._copies[control] for control in node.controls]
+        # A Merge may have waited for a node that is gone.
+        copied.controls = [self._copies[control] for control in node.controls if control in self._copies]
         self._copies[node] = copied
         self.nodes.append(copied)
 

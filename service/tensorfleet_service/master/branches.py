@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet_service.graph.copies import Edge, NodeCopies
 from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 
 _SWITCHES = {"Switch": "Identity", "RefSwitch": "RefIdentity"}
 _MERGES = {"Merge": "Identity", "RefMerge": "RefIdentity"}
-
-Edge = tuple[Node, int]
 
 
 def without_dead_branches(nodes: Sequence[Node]) -> list[Node] | None:
@@ -112,27 +111,19 @@ class _Removal:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self._copies: dict[Node, Node] = {}
-        self._outputs: dict[Edge, Edge] = {}
-        self._loops: list[tuple[Node, int, Edge]] = []
+        self._copies = NodeCopies()
+        self.close_loops = self._copies.close_loops
 
     def copy(self, node: Node) -> None:
         """Adds a node as it is."""
-        copied = node.copy()
-        for edge in node.inputs:
-            if is_back_edge(edge[0], node):
-                self._loops.append((copied, len(copied.inputs), edge))
-                copied.inputs.append(edge)
-            else:
-                copied.inputs.append(self._current(edge))
-        self._add(node, copied)
+        self._add(node, self._copies.copy(node))
 
     def replace(self, node: Node, op: str, edge: Edge, output: int) -> None:
         """Adds a node that hands on `edge` in place of one output of a node."""
         handed = Node(node.name, opdef_of(op), {"T": node.attrs["T"]}, node.device)
         handed.assigned, handed.why = node.assigned, node.why
-        handed.inputs = [self._current(edge)]
-        self._outputs[(node, output)] = (handed, 0)
+        handed.inputs = [self._copies.current(edge)]
+        self._copies.outputs[(node, output)] = (handed, 0)
         self._add(node, handed)
 
     def add_index(self, merge: Node, index: int) -> None:
@@ -140,19 +131,13 @@ class _Removal:
         attrs = {"dtype": dtypes.int32, "value": np.array(index, np.int32)}
         constant = Node(f"_index_{merge.name}", opdef_of("Const"), attrs, merge.device)
         constant.assigned, constant.why = merge.assigned, merge.why
-        constant.controls = [self._copies[merge]]  # dead where the value is, and no constant where it is not
-        self._outputs[(merge, 1)] = (constant, 0)
+        constant.controls = [self._copies.nodes[merge]]  # dead where the value is, and no constant where not
+        self._copies.outputs[(merge, 1)] = (constant, 0)
         self.nodes.append(constant)
 
     def _add(self, node: Node, copied: Node) -> None:
+        copies = self._copies.nodes
         # A Merge may have waited for a node that is gone.
-        copied.controls = [self._copies[control] for control in node.controls if control in self._copies]
-        self._copies[node] = copied
+        copied.controls = [copies[control] for control in node.controls if control in copies]
+        copies[node] = copied
         self.nodes.append(copied)
-
-    def _current(self, edge: Edge) -> Edge:
-        return self._outputs.get(edge) or (self._copies[edge[0]], edge[1])
-
-    def close_loops(self) -> None:
-        for merge, position, edge in self._loops:
-            merge.inputs[position] = self._current(edge)

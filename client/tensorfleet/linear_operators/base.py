@@ -27,6 +27,28 @@ from tensorfleet.ops.math.reduction import reduce_max, reduce_min, reduce_sum
 
 _makers: dict[str, Callable[..., Any]] = {}
 
+_HINTS = {
+    "is_self_adjoint": "self adjoint",
+    "is_non_singular": "non-singular",
+    "is_positive_definite": "positive-definite",
+    "is_square": "square",
+}
+
+
+def require_hints(operator: str, **hints: bool | None) -> None:
+    """Refuses hints that deny what all operators of a kind are.
+
+    Args:
+        operator: the kind, with its article.
+        hints: the hints that hold for the kind, as the caller gave them.
+
+    Raises:
+        ValueError: one of the hints is False.
+    """
+    for hint, value in hints.items():
+        if value is False:
+            raise ValueError(f"{operator} operator is always {_HINTS[hint]}.")
+
 
 def serve(**makers: Callable[..., Any]) -> None:
     """Tells what makes "adjoint", "inverse", "product" and "triangular" operators of others."""

@@ -12,7 +12,7 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_dims, static_value
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.linear_operators.base import LinearOperator
+from tensorfleet.linear_operators.base import LinearOperator, require_hints
 from tensorfleet.linear_operators.batches import adjointed, constant_vector
 from tensorfleet.linear_operators.matrices import non_zero
 from tensorfleet.ops.array.casting import cast
@@ -45,8 +45,7 @@ class LinearOperatorDiag(LinearOperator):
         if self._diag.ndim == 0:
             raise ValueError(f"Argument `diag` must have at least 1 dimension.  Found: {diag}")
         if not self._diag.dtype.base.is_complex:
-            if is_self_adjoint is False:
-                raise ValueError("A real diagonal operator is always self adjoint.")
+            require_hints("A real diagonal", is_self_adjoint=is_self_adjoint)
             is_self_adjoint = True
         if is_square is False:
             raise ValueError("Only square diagonal operators currently supported.")
@@ -252,14 +251,13 @@ def _nothing() -> Operation:
 
 
 def _all_true(non_singular: Any, self_adjoint: Any, positive_definite: Any, square: Any) -> None:
-    if self_adjoint is False:
-        raise ValueError("An identity operator is always self adjoint.")
-    if non_singular is False:
-        raise ValueError("An identity operator is always non-singular.")
-    if positive_definite is False:
-        raise ValueError("An identity operator is always positive-definite.")
-    if square is False:
-        raise ValueError("An identity operator is always square.")
+    require_hints(
+        "An identity",
+        is_self_adjoint=self_adjoint,
+        is_non_singular=non_singular,
+        is_positive_definite=positive_definite,
+        is_square=square,
+    )
 
 
 class LinearOperatorScaledIdentity(_Sized):
@@ -281,11 +279,9 @@ class LinearOperatorScaledIdentity(_Sized):
         with framework.name_scope(name, values=[multiplier]):
             self._multiplier = convert_to_tensor(multiplier, name="multiplier")
         if not self._multiplier.dtype.base.is_complex:
-            if is_self_adjoint is False:
-                raise ValueError("A real diagonal operator is always self adjoint.")
+            require_hints("A real diagonal", is_self_adjoint=is_self_adjoint)
             is_self_adjoint = True
-        if is_square is False:
-            raise ValueError("A ScaledIdentity operator is always square.")
+        require_hints("A ScaledIdentity", is_square=is_square)
         super().__init__(
             self._multiplier.dtype,
             None,

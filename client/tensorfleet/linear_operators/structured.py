@@ -9,7 +9,7 @@ from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.linear_operators.base import LinearOperator
+from tensorfleet.linear_operators.base import LinearOperator, require_hints
 from tensorfleet.linear_operators.batches import adjointed, solve_dense
 from tensorfleet.linear_operators.diagonals import LinearOperatorDiag, LinearOperatorIdentity
 from tensorfleet.ops.array.casting import cast
@@ -60,12 +60,12 @@ class LinearOperatorHouseholder(_Square):
         name: str = "LinearOperatorHouseholder",
     ) -> None:
         """Makes the operator of vectors [..., n]."""
-        if is_self_adjoint is False:
-            raise ValueError("A Householder operator is always self adjoint.")
-        if is_non_singular is False:
-            raise ValueError("A Householder operator is always non-singular.")
-        if is_square is False:
-            raise ValueError("A Householder operator is always square.")
+        require_hints(
+            "A Householder",
+            is_self_adjoint=is_self_adjoint,
+            is_non_singular=is_non_singular,
+            is_square=is_square,
+        )
         with framework.name_scope(name, values=[reflection_axis]):
             self._tensor = convert_to_tensor(reflection_axis, name="reflection_axis")
         super().__init__(
@@ -127,10 +127,7 @@ class LinearOperatorPermutation(_Square):
         name: str = "LinearOperatorPermutation",
     ) -> None:
         """Makes the operator of permutations [..., n], integers: row i of a product is row `perm[i]`."""
-        if is_non_singular is False:
-            raise ValueError("A Permutation operator is always non-singular.")
-        if is_square is False:
-            raise ValueError("A Permutation operator is always square.")
+        require_hints("A Permutation", is_non_singular=is_non_singular, is_square=is_square)
         with framework.name_scope(name, values=[perm]):
             self._tensor = convert_to_tensor(perm, name="perm")
         if not self._tensor.dtype.base.is_integer:

@@ -181,7 +181,7 @@ class LinearOperator:
 
     def _assert_non_singular(self) -> Operation:
         limit = 1 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
-        return _asserted(
+        return op_of(
             checks.assert_less(
                 self.cond(), limit.astype(self.dtype.real_dtype.as_numpy_dtype), message="Singular matrix"
             )
@@ -189,11 +189,11 @@ class LinearOperator:
 
     def _assert_positive_definite(self) -> Operation:
         diagonal = matrix_diag_part(linalg.cholesky(self._to_dense()))
-        return _asserted(checks.assert_positive(_real(diagonal), message="Matrix was not positive definite."))
+        return op_of(checks.assert_positive(_real(diagonal), message="Matrix was not positive definite."))
 
     def _assert_self_adjoint(self) -> Operation:
         dense = self._to_dense()
-        return _asserted(
+        return op_of(
             checks.assert_equal(dense, linalg.adjoint(dense), message="Matrix was not equal to its adjoint.")
         )
 
@@ -514,7 +514,8 @@ def _real(x: Tensor) -> Tensor:
     return apply_one("Real", x, Tout=x.dtype.base.real_dtype) if x.dtype.base.is_complex else x
 
 
-def _asserted(check: Any) -> Operation:
+def op_of(check: Any) -> Operation:
+    """The operation of an assertion, which is one of these or, where it was decided at once, a tensor."""
     op: Operation = check.op if isinstance(check, Tensor) else check
     return op
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gpu.strict_array import machine, ndarray, read, wrap
+from tests.gpu.strict_array import machine, ndarray, operand, read, wrap
 
 
 def ElementwiseKernel(
@@ -37,15 +37,28 @@ class _PythonKernel:
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         names: dict[str, Any] = dict(_C_FUNCTIONS)
-        values = [read(x) for x in args]
+        count = len(self._inputs)
+        updated = [read(x) for x in args[count:]]
+        values = [operand(x) for x in args[:count]]
+        if updated and np.broadcast_shapes(*(np.shape(x) for x in (*values, *updated))) != updated[0].shape:
+            raise ValueError(f"Out shape is mismatched in {self.name}")
         for (dtype, name), value in zip(self._inputs, np.broadcast_arrays(*values), strict=True):
             if value.dtype != dtype:
                 raise TypeError(f"{name} of {self.name} is of {value.dtype}, not {dtype}")
             names[name] = value
+        for (dtype, name), host in zip(self._outputs, updated, strict=False):
+            if host.dtype != dtype:
+                raise TypeError(f"{name} of {self.name} is of {host.dtype}, not {dtype}")
+            names[name] = host.copy()
         names["number"] = np.dtype(self._inputs[0][0]).type
         with np.errstate(all="ignore"):
             exec(self._code, names)
         machine.counters.kernels += 1 - len(self._outputs)  # one launch for all outputs
+        if updated:
+            machine.counters.kernels += len(self._outputs)
+            for (_, name), host in zip(self._outputs, updated, strict=True):
+                host[...] = names[name]
+            return args[count:]
         return tuple(wrap(np.array(names[name], dtype), ()) for dtype, name in self._outputs)
 
 

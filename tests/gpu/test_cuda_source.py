@@ -16,6 +16,8 @@ from tensorfleet_service.kernels.math.cuda_fusion import OPTIONS, body, c_type, 
 from tensorfleet_service.kernels.math.formulas import FORMULAS, formula_function, steps
 from tensorfleet_service.kernels.math.fusion import FusedOp
 from tensorfleet_service.kernels.random import cuda_philox
+from tensorfleet_service.kernels.training.optimizer_updates import RULES
+from tests.gpu import update_cases
 from tests.gpu.strict_array import Counters, Machine
 from tests.gpu.strict_kernels import compiled
 
@@ -73,12 +75,30 @@ def _samplers() -> str:
     return "\n".join(lines)
 
 
+def _updates(dtype: Any) -> str:
+    """The source of all optimizers' updates."""
+    rules = [
+        f'extern "C" __global__ {update_cases.function(rule, dtype, f"{_THREAD} if (i < n)")}'
+        for rule in RULES
+        if rule not in update_cases.OP_BY_OP
+    ]
+    return "\n".join([preamble(dtype), *rules])
+
+
+SOURCES = {
+    "groups of float": lambda: _groups(np.float32),
+    "groups of double": lambda: _groups(np.float64),
+    "random numbers": _samplers,
+    "updates of float": lambda: _updates(np.float32),
+    "updates of double": lambda: _updates(np.float64),
+}
+
+
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-@pytest.mark.parametrize(
-    "source", [_groups(np.float32), _groups(np.float64), _samplers()], ids=["float", "double", "random"]
-)
-def test_the_source_compiles(source: str, architecture: str) -> None:
+@pytest.mark.parametrize("which", SOURCES)
+def test_the_source_compiles(which: str, architecture: str) -> None:
     nvrtc = _nvrtc()
+    source = SOURCES[which]()
     program = ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"source.cu", 0, None, None) == 0
     options = [f"--gpu-architecture={architecture}".encode(), *(option.encode() for option in OPTIONS)]

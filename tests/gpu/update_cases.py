@@ -44,7 +44,7 @@ def recorded(rule: str, dtype: Any) -> tuple[list[RecordedStep], list[float]]:
 
 
 def function(rule: str, dtype: Any, head: str) -> str:
-    """A function of arrays, `rule_type(n, gradient, numbers…, variables…)`; `head` begins the loop over `i`."""
+    """A function `rule_type(n, gradient, numbers…, variables…)`; `head` begins its loop over `i`."""
     steps, numbers = recorded(rule, dtype)
     name, outputs = c_type(dtype), range(RULES[rule].variables)
     parameters = [f"{name} n{i}" for i in range(len(numbers))] + [f"{name}* p{i}" for i in outputs]

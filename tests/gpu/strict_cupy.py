@@ -32,6 +32,7 @@ from tests.gpu.strict_array import (
     written,
 )
 from tests.gpu.strict_kernels import ElementwiseKernel
+from tests.gpu.strict_raw import RawKernel
 
 _OF_SCATTER = frozenset(("add", "subtract", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"))
 _SCATTERED = {
@@ -372,6 +373,7 @@ def _build() -> ModuleType:
         setattr(made, name, getattr(np, name))
     made.random = SimpleNamespace(default_rng=_Generator)  # type: ignore[attr-defined]
     made.ElementwiseKernel = ElementwiseKernel  # type: ignore[attr-defined]
+    made.RawKernel = RawKernel  # type: ignore[attr-defined]
     made.ndarray = ndarray  # type: ignore[attr-defined]
     made.ufunc = Ufunc  # type: ignore[attr-defined]
     made.cuda = strict_cuda  # type: ignore[attr-defined]

@@ -123,8 +123,8 @@ _CTYPES = {"uint64": ctypes.c_uint64, "int64": ctypes.c_int64}
 _libraries: dict[str, ctypes.CDLL] = {}
 
 
-def compiled(text: str) -> ctypes.CDLL:
-    """CUDA source without launches as a library of this process. Skips the test without a C compiler."""
+def compiled(text: str, *options: str) -> ctypes.CDLL:
+    """CUDA source as a library of this process. Skips the test where there is no C compiler."""
     found = _libraries.get(text)
     if found is not None:
         return found
@@ -135,8 +135,7 @@ def compiled(text: str) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "kernel.c"), Path(folder, "kernel.so")
         source.write_text(head + text)
-        options = ["-std=c11", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-lm"]
-        command = [compiler, *options[:-1], str(source), "-o", str(library), options[-1]]
-        subprocess.run(command, check=True, timeout=100)
+        command = [compiler, "-std=gnu11", "-O1", "-ffp-contract=off", "-shared", "-fPIC", *options]
+        subprocess.run([*command, str(source), "-o", str(library), "-lm"], check=True, timeout=100)
         found = _libraries[text] = ctypes.CDLL(str(library))
     return found

@@ -15,6 +15,7 @@ import tensorfleet as tf
 from tensorfleet_service.kernels.math.cuda_fusion import OPTIONS, body, c_type, preamble
 from tensorfleet_service.kernels.math.formulas import FORMULAS, formula_function, steps
 from tensorfleet_service.kernels.math.fusion import FusedOp
+from tensorfleet_service.kernels.nn import cuda_rows
 from tensorfleet_service.kernels.random import cuda_philox
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
 from tests.gpu import update_cases
@@ -85,10 +86,21 @@ def _updates(dtype: Any) -> str:
     return "\n".join([preamble(dtype), *rules])
 
 
+def _rows(dtype: str) -> str:
+    """The source of softmax and cross entropy, each kernel in a namespace of its own."""
+    kernels = [(name, "int64") for name in cuda_rows._KERNELS] + [("sparse_cross_entropy", "int32")]
+    texts = (cuda_rows.source(name, dtype, index) for name, index in kernels)
+    return "\n".join(f"namespace n{i} {{ {text.replace(EXTERN, '')} }}" for i, text in enumerate(texts))
+
+
+EXTERN = 'extern "C" '
+
 SOURCES = {
     "groups of float": lambda: _groups(np.float32),
     "groups of double": lambda: _groups(np.float64),
     "random numbers": _samplers,
+    "rows of float": lambda: _rows("float32"),
+    "rows of double": lambda: _rows("float64"),
     "updates of float": lambda: _updates(np.float32),
     "updates of double": lambda: _updates(np.float64),
 }

@@ -14,11 +14,12 @@ import tensorfleet as tf
 from tensorfleet.core import errors
 from tensorfleet.security.settings import Security
 from tensorfleet_service.executor import functions
-from tensorfleet_service.kernels import sparse
+from tensorfleet_service.kernels import sparse, values
 from tensorfleet_service.kernels.functions import function_ops
 from tensorfleet_service.kernels.image import boxes
+from tensorfleet_service.kernels.io import summarize
 from tensorfleet_service.kernels.nn import ctc
-from tensorfleet_service.kernels.text import edit_distance, strings
+from tensorfleet_service.kernels.text import edit_distance, regex, sparse_cross, splitting, strings, unicode
 from tensorfleet_service.server import TaskServer
 from tensorfleet_service.threads import running
 from tests.security.conftest import MakeTasks
@@ -38,9 +39,9 @@ def feeds() -> dict[Any, Any]:
     return dict(tf.get_collection("fed"))
 
 
-def row(values: list[Any]) -> tf.SparseTensor:
-    indices = [[0, i] for i in range(len(values))]
-    return tf.SparseTensor(fed(np.array(indices, np.int64)), fed(values), [1, len(values)])
+def row(items: list[Any]) -> tf.SparseTensor:
+    indices = [[0, i] for i in range(len(items))]
+    return tf.SparseTensor(fed(np.array(indices, np.int64)), fed(items), [1, len(items)])
 
 
 def logits() -> Any:
@@ -140,8 +141,17 @@ STRINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "join": (strings, lambda: tf.strings.join([fed(["a", "b"]), fed(["c", "d"])])),
     "reduce_join": (strings, lambda: tf.reduce_join(fed(["a", "b"]), 0)),
     "lower": (strings, lambda: tf.strings.lower(fed(["A", "B"]))),
-    "to_number": (strings, lambda: tf.string_to_number(fed(["1", "2"]))),
-    "substr": (strings, lambda: tf.substr(fed(["abc", "def"]), 0, 2)),
+    "split": (values, lambda: tf.string_split(fed(["a b", "c d"])).values),
+    "split_v2": (values, lambda: tf.strings.split(fed(["a b", "c d"])).values),
+    "ngrams": (splitting, lambda: tf.strings.ngrams(fed(["a", "b", "c"]), 2)),
+    "unicode_decode": (values, lambda: tf.strings.unicode_decode(fed(["a", "b"]), "UTF-8").values),
+    "unicode_encode": (unicode, lambda: tf.strings.unicode_encode(fed([[65, 66], [67, 68]]), "UTF-8")),
+    "regex_replace": (regex, lambda: tf.regex_replace(fed(["aaa", "b"]), "a", "c")),
+    "regex_full_match": (values, lambda: tf.strings.regex_full_match(fed(["aaa", "b"]), "a*")),
+    "sparse_cross": (sparse_cross, lambda: tf.sparse.cross([fed([["a"]]), fed([["b"]])]).values),
+    "format": (summarize, lambda: tf.strings.format("{}", fed([1.0, 2.0]), summarize=-1)),
+    "to_number": (values, lambda: tf.string_to_number(fed(["1", "2"]))),
+    "substr": (values, lambda: tf.substr(fed(["abc", "def"]), 0, 2)),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +12,10 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, Factory, Kernel, KernelNode, kernel
+from tensorfleet_service.threads.running import check as check_step
+
+STRINGS_PART = 1 << 16
+"""Number of strings taken out of an array, or put into one, at a time; it holds the interpreter's lock."""
 
 
 def invalid(text: str) -> errors.InvalidArgumentError:
@@ -63,10 +67,25 @@ def string_array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def string_vector(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
-    """An object array of rank 1 of the items."""
+    """An object array of rank 1 of the items, which it takes by parts: each holds the interpreter's lock."""
     result = np.empty(len(items), object)
-    result[:] = items
+    for begin in range(0, len(items), STRINGS_PART):
+        result[begin : begin + STRINGS_PART] = items[begin : begin + STRINGS_PART]
     return result
+
+
+def each_string(texts: np.ndarray[Any, Any], step: int = 1024) -> Iterator[Any]:
+    """The elements of an array, of strings mostly; looks at the step now and then.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    flat = texts.reshape(-1)
+    for begin in range(0, flat.size, STRINGS_PART):
+        part = flat[begin : begin + STRINGS_PART].tolist()
+        for first in range(0, len(part), step):
+            check_step()
+            yield from part[first : first + step]
 
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:

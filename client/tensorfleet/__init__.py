@@ -591,6 +591,7 @@ from tensorfleet.ops.ragged.filling import (
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
 from tensorfleet.ops.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
 from tensorfleet.ops.ragged.strings import string_split as string_split
+from tensorfleet.ops.random.bounded import random_index_shuffle as random_index_shuffle
 from tensorfleet.ops.random.random_ops import (
     multinomial as multinomial,
     random_crop as random_crop,
@@ -738,6 +739,7 @@ if _typing.TYPE_CHECKING:
         app as app,
         bitwise as bitwise,
         compat as compat,
+        config as config,
         contrib as contrib,
         data as data,
         debugging as debugging,
@@ -805,6 +807,7 @@ else:
             "app",
             "bitwise",
             "compat",
+            "config",
             "contrib",
             "data",
             "debugging",

@@ -73,6 +73,18 @@ class LookupInterface:
         ):
             return apply_one("LookupTableSizeV2", self.resource_handle)
 
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The value of each key.
+
+        Raises:
+            NotImplementedError: by classes that do not define it.
+        """
+        raise NotImplementedError
+
+    def __getitem__(self, keys: Any) -> Any:
+        """The value of each key, as `lookup` gives it."""
+        return self.lookup(keys)
+
     def _export(self, scope: str | None, default: str) -> tuple[Tensor, Tensor]:
         with name_scope(scope, default, [self.resource_handle]), colocate_with(self.resource_handle):
             keys, values = apply_op(

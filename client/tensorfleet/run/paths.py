@@ -233,6 +233,8 @@ INTERNAL: dict[str, str] = {
 # Names of internal modules that differ from those of the namespace.
 RENAMED: dict[str, str] = {
     "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
+    "python.framework.function.Defun": "client.Defun",
+    "python.ops.data_flow_ops.Barrier": "client.Barrier",
     "python.framework.random_seed.get_seed": "tf.random.get_seed",
     "python.framework.tensor_util.constant_value": "tf.get_static_value",
     "python.framework.tensor_util.MakeNdarray": "tf.make_ndarray",

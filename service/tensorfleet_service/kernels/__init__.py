@@ -98,6 +98,8 @@ _FAMILIES: tuple[str, ...] = (
     "nn.quantize",
     "nn.quantized_layers",
     "nn.recurrent",
+    "random.bounded",
+    "random.index_shuffle",
     "random.random_ops",
     "random.stateful",
     "state.references",

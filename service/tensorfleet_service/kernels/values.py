@@ -157,3 +157,13 @@ def check_handle(value: Any, kind: type) -> None:
             f"Trying to access a resource using the wrong type. Expected {kind.__name__}, "
             f"got {type(value).__name__}"
         )
+
+
+def of_handle(kind: type, function: Kernel) -> Kernel:
+    """A kernel function whose first input is checked to be the handle of a resource of this kind."""
+
+    def run(handle: Any, *inputs: Any) -> Any:
+        check_handle(handle, kind)
+        return function(handle, *inputs)
+
+    return run

@@ -5,6 +5,7 @@ import typing as _typing
 from tensorfleet.contrib import (
     cluster_resolver as cluster_resolver,
     crf as crf,
+    cudnn_rnn as cudnn_rnn,
     data as data,
     distributions as distributions,
     estimator as estimator,
@@ -38,6 +39,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "cudnn_rnn",
             "crf",
             "data",
             "distributions",

@@ -36,10 +36,6 @@ REASONS = {
     ),
     "other compilers, runtimes and formats of models": "xla tpu mlir lite",
     "Keras, which is a library of its own": "keras mixed_precision",
-    "several replicas in one graph: workers share parameter servers here, or reduce by collectives": (
-        "distribute.MirroredStrategy distribute.CrossDeviceOps distribute.HierarchicalCopyAllReduce "
-        "distribute.NcclAllReduce distribute.ReductionToOneDevice distribute.experimental"
-    ),
     "services of other clouds and schedulers": (
         "distribute.cluster_resolver.GCEClusterResolver distribute.cluster_resolver.SlurmClusterResolver "
         "distribute.cluster_resolver.TPUClusterResolver"

@@ -7,6 +7,7 @@ from tensorfleet.contrib import (
     crf as crf,
     cudnn_rnn as cudnn_rnn,
     data as data,
+    distribute as distribute,
     distributions as distributions,
     estimator as estimator,
     feature_column as feature_column,
@@ -39,6 +40,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "distribute",
             "cudnn_rnn",
             "crf",
             "data",

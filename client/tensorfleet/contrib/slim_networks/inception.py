@@ -57,7 +57,8 @@ def _base(
                     with variable_scope(f"Branch_{number}"):
                         branch = net
                         for step, following in itertools.zip_longest(steps, steps[1:]):
-                            made = [built(one, branch, following and following[0]) for one in step]
+                            after = following[0] if following else None
+                            made = [built(one, branch, after) for one in step]
                             branch = made[0] if len(made) == 1 else concat(made, 3)
                     ends.append(branch)
                 net = concat(ends, 3)

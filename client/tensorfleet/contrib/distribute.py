@@ -3,9 +3,9 @@
 import typing as _typing
 
 from tensorfleet.distribute.cluster_strategies import (
+    CollectiveAllReduceStrategy as CollectiveAllReduceStrategy,
     ContribMirroredStrategy as MirroredStrategy,
-    MultiWorkerMirroredStrategy as CollectiveAllReduceStrategy,
-    ParameterServerStrategy as ParameterServerStrategy,
+    ContribParameterServerStrategy as ParameterServerStrategy,
 )
 from tensorfleet.distribute.reductions import (
     AllReduceCrossDeviceOps as AllReduceCrossDeviceOps,

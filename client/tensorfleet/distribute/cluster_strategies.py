@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,7 +26,7 @@ class ParameterServerStrategy(Strategy):
         cluster_resolver: the cluster, by default that of TF_CONFIG.
     """
 
-    def __init__(self, cluster_resolver: Any = None, num_gpus_per_worker: int = 0) -> None:
+    def __init__(self, cluster_resolver: Any = None) -> None:
         extended = StrategyExtended(self)
         super().__init__(extended)
         self._resolver = cluster_resolver or TFConfigClusterResolver()
@@ -68,6 +69,15 @@ class ParameterServerStrategy(Strategy):
         return self.make_dataset_iterator(input_fn(InputContext(max(1, workers), number)))
 
 
+class CommunicationImplementation(enum.Enum):
+    """By what workers would reduce (`tf.distribute.experimental.CommunicationImplementation`); without
+    effect."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
 class MultiWorkerMirroredStrategy(MirroredStrategy):
     """`MirroredStrategy` on the devices of this process
     (`tf.distribute.experimental.MultiWorkerMirroredStrategy`).
@@ -79,7 +89,9 @@ class MultiWorkerMirroredStrategy(MirroredStrategy):
     """
 
     def __init__(
-        self, communication: Any = None, cluster_resolver: Any = None, num_gpus_per_worker: int = 0
+        self,
+        communication: CommunicationImplementation = CommunicationImplementation.AUTO,
+        cluster_resolver: Any = None,
     ) -> None:
         resolver = cluster_resolver or TFConfigClusterResolver()
         cluster = resolver.cluster_spec()
@@ -90,7 +102,7 @@ class MultiWorkerMirroredStrategy(MirroredStrategy):
                 "optimizer in tensorfleet.distribute.CollectiveOptimizer (docs/collectives.md), or give "
                 "MirroredStrategy the devices of all workers."
             )
-        super().__init__(num_gpus=num_gpus_per_worker or None)
+        super().__init__()
         self._resolver = resolver
 
     @property
@@ -119,4 +131,30 @@ class ContribMirroredStrategy(MirroredStrategy):
         auto_shard_dataset: bool = False,
         cross_tower_ops: CrossDeviceOps | None = None,
     ) -> None:
-        super().__init__(devices, cross_device_ops or cross_tower_ops, num_gpus, num_gpus_per_worker)
+        count = num_gpus if num_gpus is not None else num_gpus_per_worker
+        if not devices and count is not None:
+            devices = [f"/gpu:{number}" for number in range(count)] or ["/cpu:0"]
+        super().__init__(devices, cross_device_ops or cross_tower_ops)
+
+
+class ContribParameterServerStrategy(ParameterServerStrategy):
+    """`ParameterServerStrategy` with the argument of `tf.contrib.distribute.ParameterServerStrategy`.
+
+    Args:
+        num_gpus_per_worker: without effect: the replica is placed by the worker.
+    """
+
+    def __init__(self, num_gpus_per_worker: int = 0) -> None:
+        super().__init__()
+
+
+class CollectiveAllReduceStrategy(MultiWorkerMirroredStrategy):
+    """`MultiWorkerMirroredStrategy` with the argument of
+    `tf.contrib.distribute.CollectiveAllReduceStrategy`.
+
+    Args:
+        num_gpus_per_worker: without effect: the replicas are those of this machine's devices.
+    """
+
+    def __init__(self, num_gpus_per_worker: int = 0) -> None:
+        super().__init__()

@@ -3,6 +3,8 @@
 import typing as _typing
 
 from tensorfleet.distribute.cluster_strategies import (
+    CommunicationImplementation as CollectiveCommunication,
+    CommunicationImplementation as CommunicationImplementation,
     MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
     ParameterServerStrategy as ParameterServerStrategy,
 )
@@ -12,4 +14,9 @@ if not _typing.TYPE_CHECKING:
 
     __getattr__, __dir__ = _namespace(__name__)
 
-__all__ = ["MultiWorkerMirroredStrategy", "ParameterServerStrategy"]
+__all__ = [
+    "CollectiveCommunication",
+    "CommunicationImplementation",
+    "MultiWorkerMirroredStrategy",
+    "ParameterServerStrategy",
+]

@@ -282,16 +282,10 @@ class MirroredStrategy(Strategy):
         self,
         devices: Any = None,
         cross_device_ops: CrossDeviceOps | None = None,
-        num_gpus: int | None = None,
-        num_gpus_per_worker: int | None = None,
     ) -> None:
         if isinstance(devices, str):
             devices = [devices]
-        count = num_gpus if num_gpus is not None else num_gpus_per_worker
-        if not devices and count:
-            devices = [f"/gpu:{number}" for number in range(count)]
-        if not devices:
-            devices = local_devices() if count is None else ["/cpu:0"]
+        devices = devices or local_devices()
         super().__init__(MirroredExtended(self, devices, cross_device_ops))
 
     @property

@@ -57,9 +57,7 @@ class CrossDeviceOps:
     """The base class of ways to reduce values of replicas, and to bring values to devices
     (`tf.distribute.CrossDeviceOps`). A subclass implements `reduce_implementation`."""
 
-    def reduce(
-        self, reduce_op: Any, per_replica_value: Any, destinations: Any, experimental_hints: Any = None
-    ) -> Any:
+    def reduce(self, reduce_op: Any, per_replica_value: Any, destinations: Any, options: Any = None) -> Any:
         """The sum or mean on the devices of `destinations`: Mirrored if these are several.
 
         Raises:
@@ -67,10 +65,10 @@ class CrossDeviceOps:
         """
         if not isinstance(per_replica_value, DistributedValues):
             raise ValueError(f"A value of each replica is needed to be reduced, not {per_replica_value!r}.")
-        return self.reduce_implementation(reduction(reduce_op), per_replica_value, destinations)
+        return self.reduce_implementation(reduction(reduce_op), per_replica_value, destinations, options)
 
     def batch_reduce(
-        self, reduce_op: Any, value_destination_pairs: Sequence[Any], experimental_hints: Any = None
+        self, reduce_op: Any, value_destination_pairs: Sequence[Any], options: Any = None
     ) -> list[Any]:
         """`reduce` of several values.
 
@@ -80,23 +78,25 @@ class CrossDeviceOps:
         for value, _ in value_destination_pairs:
             if not isinstance(value, DistributedValues):
                 raise ValueError(f"A value of each replica is needed to be reduced, not {value!r}.")
-        return self.batch_reduce_implementation(reduction(reduce_op), value_destination_pairs)
+        return self.batch_reduce_implementation(reduction(reduce_op), value_destination_pairs, options)
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
         """The tensor on the devices of `destinations`."""
         return self.broadcast_implementation(tensor, destinations)
 
     def reduce_implementation(
-        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, experimental_hints: Any = None
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any
     ) -> Any:
         """`reduce`, of checked arguments."""
         raise NotImplementedError("_reduce method must be implemented in descendants.")
 
     def batch_reduce_implementation(
-        self, reduce_op: ReduceOp, value_destination_pairs: Sequence[Any], experimental_hints: Any = None
+        self, reduce_op: ReduceOp, value_destination_pairs: Sequence[Any], options: Any
     ) -> list[Any]:
         """`batch_reduce`, of checked arguments: one after another."""
-        return [self.reduce_implementation(reduce_op, v, place) for v, place in value_destination_pairs]
+        return [
+            self.reduce_implementation(reduce_op, v, place, options) for v, place in value_destination_pairs
+        ]
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
         """`broadcast`: a copy on each device."""
@@ -116,7 +116,7 @@ class ReductionToOneDevice(CrossDeviceOps):
         self.accumulation_fn = accumulation_fn or add_n
 
     def reduce_implementation(
-        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, experimental_hints: Any = None
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any
     ) -> Any:
         """The sum or mean on one device, and copies on the others."""
         devices = devices_of(destinations)
@@ -134,20 +134,20 @@ class _AllReduce(CrossDeviceOps):
         self._num_packs = num_packs
 
     def reduce_implementation(
-        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, experimental_hints: Any = None
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any
     ) -> Any:
         """The sum or mean on the first device, and copies on the others."""
-        return ReductionToOneDevice().reduce_implementation(reduce_op, per_replica_value, destinations)
+        return ReductionToOneDevice().reduce(reduce_op, per_replica_value, destinations)
 
     def batch_reduce_implementation(
-        self, reduce_op: ReduceOp, value_destination_pairs: Sequence[Any], experimental_hints: Any = None
+        self, reduce_op: ReduceOp, value_destination_pairs: Sequence[Any], options: Any
     ) -> list[Any]:
         """Each pack of values is joined and reduced on a device of its own, by turns."""
         pairs = list(value_destination_pairs)
         results: list[Any] = [None] * len(pairs)
         dense = [n for n, (v, _) in enumerate(pairs) if not isinstance(v.values[0], IndexedSlices)]
         for n in set(range(len(pairs))) - set(dense):
-            results[n] = self.reduce_implementation(reduce_op, *pairs[n])
+            results[n] = self.reduce(reduce_op, *pairs[n])
         for pack, members in enumerate(_packs(dense, self._num_packs, pairs)):
             devices = devices_of(pairs[members[0]][1])
             with framework.device(devices[pack % len(devices)] or None):

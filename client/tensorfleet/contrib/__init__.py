@@ -5,7 +5,9 @@ import typing as _typing
 from tensorfleet.contrib import (
     cluster_resolver as cluster_resolver,
     crf as crf,
+    cudnn_rnn as cudnn_rnn,
     data as data,
+    distribute as distribute,
     distributions as distributions,
     estimator as estimator,
     feature_column as feature_column,
@@ -38,6 +40,8 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "distribute",
+            "cudnn_rnn",
             "crf",
             "data",
             "distributions",

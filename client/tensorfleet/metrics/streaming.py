@@ -14,7 +14,11 @@ from tensorfleet.ops.array.shaping import expand_dims, squeeze
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.debugging.weights import broadcast_weights
 from tensorfleet.ops.nn.confusion import remove_squeezable_dimensions
-from tensorfleet.ops.state.variable_options import resource_variables_enabled
+from tensorfleet.ops.state.variable_options import (
+    VariableAggregation,
+    VariableSynchronization,
+    resource_variables_enabled,
+)
 from tensorfleet.ops.state.variables import Variable
 
 
@@ -26,6 +30,8 @@ def metric_variable(shape: Any, dtype: Any, name: str) -> Any:
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         name=name,
         use_resource=resource_variables_enabled(),
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
     )
 
 

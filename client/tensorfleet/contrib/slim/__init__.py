@@ -11,6 +11,7 @@ from tensorfleet.contrib.arg_scopes import (
     current_arg_scope as current_arg_scope,
     has_arg_scope as has_arg_scope,
 )
+from tensorfleet.contrib.group_norm_layers import group_norm as group_norm, instance_norm as instance_norm
 from tensorfleet.contrib.model_variables import (
     add_model_variable as add_model_variable,
     assign_from_checkpoint as assign_from_checkpoint,
@@ -57,6 +58,23 @@ from tensorfleet.contrib.plain_layers import (
     softmax as softmax,
     stack as stack,
 )
+from tensorfleet.contrib.rare_layers import (
+    bow_encoder as bow_encoder,
+    conv2d_in_plane as conv2d_in_plane,
+    convolution2d_in_plane as convolution2d_in_plane,
+    dense_to_sparse as dense_to_sparse,
+    elu as elu,
+    images_to_sequence as images_to_sequence,
+    legacy_fully_connected as legacy_fully_connected,
+    legacy_linear as legacy_linear,
+    legacy_relu as legacy_relu,
+    maxout as maxout,
+    poincare_normalize as poincare_normalize,
+    pool as pool,
+    scale_gradient as scale_gradient,
+    sequence_to_images as sequence_to_images,
+    spatial_softmax as spatial_softmax,
+)
 from tensorfleet.contrib.regularizers import (
     apply_regularization as apply_regularization,
     l1_l2_regularizer as l1_l2_regularizer,
@@ -69,6 +87,7 @@ from tensorfleet.contrib.slim import (
     learning as learning,
     losses as losses,
     model_analyzer as model_analyzer,
+    nets as nets,
     queues as queues,
 )
 from tensorfleet.contrib.summaries import (
@@ -105,6 +124,7 @@ from tensorfleet.contrib.weighted_layers import (
     separable_conv2d as separable_conv2d,
     separable_convolution2d as separable_convolution2d,
 )
+from tensorfleet.ops.nn.embedding_sparse import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from tensorfleet.train.step_count import (
     assert_global_step as assert_global_step,
     create_global_step as create_global_step,
@@ -116,7 +136,17 @@ if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
     __getattr__, __dir__ = _namespace(
-        __name__, modules=("evaluation", "learning", "losses", "metrics", "model_analyzer", "queues", "utils")
+        __name__,
+        modules=(
+            "evaluation",
+            "learning",
+            "losses",
+            "metrics",
+            "model_analyzer",
+            "queues",
+            "utils",
+            "nets",
+        ),
     )
 
 __all__ = [
@@ -137,20 +167,25 @@ __all__ = [
     "avg_pool3d",
     "batch_norm",
     "bias_add",
+    "bow_encoder",
     "conv1d",
     "conv2d",
+    "conv2d_in_plane",
     "conv2d_transpose",
     "conv3d",
     "conv3d_transpose",
     "convolution",
     "convolution1d",
     "convolution2d",
+    "convolution2d_in_plane",
     "convolution2d_transpose",
     "convolution3d",
     "convolution3d_transpose",
     "create_global_step",
     "current_arg_scope",
+    "dense_to_sparse",
     "dropout",
+    "elu",
     "embed_sequence",
     "embedding_lookup_unique",
     "evaluation",
@@ -169,29 +204,43 @@ __all__ = [
     "get_variables_by_suffix",
     "get_variables_to_restore",
     "global_variable",
+    "group_norm",
     "has_arg_scope",
+    "images_to_sequence",
+    "instance_norm",
     "l1_l2_regularizer",
     "l1_regularizer",
     "l2_regularizer",
     "layer_norm",
     "learning",
+    "legacy_fully_connected",
+    "legacy_linear",
+    "legacy_relu",
     "linear",
     "local_variable",
     "losses",
     "max_pool2d",
     "max_pool3d",
+    "maxout",
     "metrics",
     "model_analyzer",
     "model_variable",
+    "nets",
     "one_hot_encoding",
     "optimize_loss",
+    "poincare_normalize",
+    "pool",
     "queues",
     "relu",
     "relu6",
     "repeat",
+    "safe_embedding_lookup_sparse",
+    "scale_gradient",
     "separable_conv2d",
     "separable_convolution2d",
+    "sequence_to_images",
     "softmax",
+    "spatial_softmax",
     "stack",
     "sum_regularizer",
     "summarize_activation",

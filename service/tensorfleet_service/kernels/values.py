@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet.core.dims import format_dims
+from tensorfleet.core.dims import Dims, format_dims
+from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, Factory, Kernel, KernelNode, kernel
 from tensorfleet_service.threads.running import check as check_step
 
@@ -142,6 +143,26 @@ def array_module(xp: ModuleType, value: Any) -> ModuleType:
 def shape_text(shape: Sequence[int]) -> str:
     """A shape as TensorFlow's messages write it: "[2,3]"."""
     return format_dims(tuple(shape))
+
+
+def partial_shape_text(dims: Dims) -> str:
+    """A shape of which not all is known, as TensorFlow's messages write it."""
+    return "<unknown>" if dims is None else format_dims(dims)
+
+
+_TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}
+
+
+def type_text(dtype: DType) -> str:
+    """A dtype as TensorFlow's messages write it."""
+    return _TYPE_NAMES.get(dtype, dtype.name)
+
+
+def check_scalar(value: Any, name: str) -> int:
+    """The number in an integer tensor of rank 0. Raises InvalidArgumentError for another rank."""
+    if value.ndim:
+        raise invalid(f"{name} must be a scalar, not shape {shape_text(value.shape)}")
+    return int(value)
 
 
 def check_vector(value: Any, name: str) -> None:

@@ -50,6 +50,16 @@ def _matmul(node: KernelNode) -> Expression:
     return Expression(template, names, _matmul_error)
 
 
+def product_of(transpose_a: bool, transpose_b: bool) -> Callable[[Any, Any], Any]:
+    """The product of two matrices of float32 or float64 that fit, as the kernel computes it."""
+
+    def product(a: Any, b: Any) -> Any:
+        left, right = a.T if transpose_a else a, b.T if transpose_b else b
+        return left @ right if a.size * right.shape[1] < LARGE_PRODUCT else large_product(left, right)
+
+    return product
+
+
 def _adjoint(x: Any) -> Any:
     return x.swapaxes(-1, -2).conj()
 

@@ -48,9 +48,12 @@ def apply_update(node: KernelNode) -> Kernel:
 
         def dense(arrays: list[Any]) -> None:
             _check_shapes([*arrays, grad], [*state_names, names[gradient]])
-            if takes(grad, *arrays) and not any(np.may_share_memory(grad, array) for array in arrays):
-                if apply_recorded(rule, switches, values, arrays, grad):
-                    return
+            if (
+                takes(grad, *arrays)
+                and not any(np.may_share_memory(grad, array) for array in arrays)
+                and apply_recorded(rule, switches, values, arrays, grad)
+            ):
+                return
             update = prepare(*values)
             each_block(update, [*arrays, np.asarray(grad)] if not grad.ndim else [*arrays, grad], scratch)
 

@@ -14,6 +14,7 @@
 #include "kernels.h"
 #include "pool.h"
 #include "pooling.h"
+#include "product.h"
 #include "records.h"
 #include "tiles.h"
 
@@ -640,7 +641,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 3
+#define INTERFACE 4
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -683,6 +684,9 @@ static PyMethodDef methods[] = {
     {"depthwise_filter", depthwise_filter, METH_VARARGS,
      "depthwise_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
      "threads)"},
+    {"multiply", multiply, METH_VARARGS,
+     "multiply(a, b, out, rows, inner, columns, a_is_turned, b_is_turned, threads): the product of two matrices, either "
+     "of which may be given transposed"},
     {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
     {"scan_examples", scan_examples, METH_VARARGS,
      "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},

@@ -53,11 +53,28 @@ def list_local_devices(session_config: Any = None) -> list[Any]:
 device_lib = SimpleNamespace(list_local_devices=list_local_devices)
 timeline = SimpleNamespace(Timeline=Timeline)
 
-# test_util imports absl's tests, which define flags, so it is only imported by programs that use it.
+# Imported only by programs that use them: test_util, for one, imports absl's tests, which define flags.
 _AT_FIRST_USE = {
+    "control_flow_nodes": "tensorfleet.ops.control_flow.control_flow_nodes",
+    "evaluation": "tensorfleet.train.evaluation",
+    "fetches": "tensorfleet.session.fetches",
     "freeze_graph": "tensorfleet.saved_model.freeze_graph",
     "inspect_checkpoint": "tensorfleet.run.inspect_checkpoint",
+    "partitioned_variables": "tensorfleet.ops.state.partitioned_variables",
+    "ref_variable": "tensorfleet.ops.state.ref_variable",
+    "resource_variables": "tensorfleet.ops.state.resource_variables",
+    "shaping": "tensorfleet.ops.array.shaping",
     "test_util": "tensorfleet.run.test_util",
+    "weights": "tensorfleet.ops.debugging.weights",
+    **{
+        name: f"tensorfleet.run.python.{name}"
+        for name in (
+            *("all_util", "behavior", "checkpoint_evaluation", "composite_tensor", "context"),
+            *("control_flow_util", "decorating", "deprecation", "framework_ops", "function_utils"),
+            *("generated_ops", "layer_sizes", "lazy_loader", "private_metrics", "resources", "tf_export"),
+            *("tf_inspect", "variable_kinds"),
+        )
+    },
 }
 
 

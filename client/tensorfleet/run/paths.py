@@ -13,11 +13,13 @@ from types import ModuleType
 from typing import Any
 
 from tensorfleet.core.public import missing_names
+from tensorfleet.run import internal_modules
 
 OURS, THEIRS = "tensorfleet", "tensorflow"
 
 # The namespaces in which the names of an internal module are looked up; "tf" is the root of the others.
 INTERNAL: dict[str, str] = {
+    **internal_modules.MODULES,
     "python": "tf",
     # Ops and gradients.
     "python.ops": "tf",
@@ -92,18 +94,6 @@ INTERNAL: dict[str, str] = {
     "python.ops.linalg": "linalg",
     "python.ops.linalg.linalg": "linalg",
     "python.ops.linalg.linalg_impl": "linalg",
-    "python.ops.gen_array_ops": "tf",
-    "python.ops.gen_data_flow_ops": "tf queue",
-    "python.ops.gen_image_ops": "image",
-    "python.ops.gen_io_ops": "tf io",
-    "python.ops.gen_linalg_ops": "tf linalg",
-    "python.ops.gen_parsing_ops": "tf io",
-    "python.ops.gen_random_ops": "tf random",
-    "python.ops.gen_sparse_ops": "tf sparse",
-    "python.ops.gen_string_ops": "tf strings",
-    "python.ops.gen_math_ops": "tf math",
-    "python.ops.gen_nn_ops": "nn tf",
-    "python.ops.gen_state_ops": "tf",
     # Graphs and their parts.
     "python.framework": "tf",
     "python.framework.constant_op": "tf",
@@ -232,6 +222,7 @@ INTERNAL: dict[str, str] = {
 
 # Names of internal modules that differ from those of the namespace.
 RENAMED: dict[str, str] = {
+    **internal_modules.NAMES,
     "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
     "python.framework.function.Defun": "client.Defun",
     "python.ops.data_flow_ops.Barrier": "client.Barrier",

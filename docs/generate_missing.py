@@ -52,7 +52,7 @@ REASONS = {
         "image.generate_bounding_box_proposals"
     ),
     "libraries of file formats that the service does not have": (
-        "LMDBReader audio image.decode_webp image.decode_jxl io.decode_webp io.decode_jxl"
+        "LMDBReader image.decode_webp image.decode_jxl io.decode_webp io.decode_jxl"
     ),
 }
 

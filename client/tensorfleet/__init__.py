@@ -737,6 +737,7 @@ GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 if _typing.TYPE_CHECKING:
     from tensorfleet import (
         app as app,
+        audio as audio,
         bitwise as bitwise,
         compat as compat,
         config as config,
@@ -805,6 +806,7 @@ else:
         __name__,
         modules=(
             "app",
+            "audio",
             "bitwise",
             "compat",
             "config",

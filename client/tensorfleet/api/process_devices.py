@@ -10,9 +10,9 @@ from tensorfleet.proto import config_pb2
 from tensorfleet.proto.rewriter_config_pb2 import RewriterConfig
 from tensorfleet.session.process_config import (
     PROCESS,
-    LogicalDevice,
+    LogicalDevice as LogicalDevice,
     LogicalDeviceConfiguration as LogicalDeviceConfiguration,
-    PhysicalDevice,
+    PhysicalDevice as PhysicalDevice,
 )
 from tensorfleet.session.session import Session
 

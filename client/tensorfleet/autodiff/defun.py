@@ -77,7 +77,7 @@ class Function:
     @property
     def name(self) -> str:
         """The name of the scope of a call."""
-        return self._options.get("func_name") or getattr(self._func, "__name__", "function")
+        return str(self._options.get("func_name") or getattr(self._func, "__name__", "function"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results of a call.
@@ -106,7 +106,11 @@ class Function:
             outputs = list(results) if isinstance(results, (list, tuple)) else [results]
 
             def grad(*grads: Any) -> Any:
-                given = python(Call(tensors, outputs), *grads) if python else own(*tensors, *grads)
+                if python is not None:
+                    given = python(Call(tensors, outputs), *grads)
+                else:
+                    assert own is not None
+                    given = own(*tensors, *grads)
                 return given if isinstance(given, (list, tuple)) else [given]
 
             return results, grad

@@ -22,6 +22,8 @@ from tensorfleet.ops.array.sparse_tensor import SparseTensor
 class LookupInterface:
     """The base class of tables in the graph (`tf.contrib.lookup.LookupInterface`)."""
 
+    lookup: Callable[..., Any]
+
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
@@ -72,14 +74,6 @@ class LookupInterface:
             colocate_with(self.resource_handle),
         ):
             return apply_one("LookupTableSizeV2", self.resource_handle)
-
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The value of each key.
-
-        Raises:
-            NotImplementedError: by classes that do not define it.
-        """
-        raise NotImplementedError
 
     def __getitem__(self, keys: Any) -> Any:
         """The value of each key, as `lookup` gives it."""

@@ -13,6 +13,7 @@ from tensorfleet.core.shapes import TensorShape, unknown_shape as unknown_shape
 from tensorfleet.ops.control_flow.control import with_dependencies as with_dependencies
 from tensorfleet.ops.control_flow.smart_cond import smart_cond as smart_cond
 from tensorfleet.ops.data_flow.barriers import Barrier as Barrier
+from tensorfleet.ops.io.audio import audio_spectrogram as audio_spectrogram, mfcc as mfcc
 from tensorfleet.ops.state.initializers import Initializer as Initializer
 from tensorfleet.run import file_io as file_io
 from tensorfleet.session.session import Session

@@ -23,6 +23,8 @@ INTERNAL: dict[str, str] = {
     "python": "tf",
     # Ops and gradients.
     "python.ops": "tf",
+    "contrib.framework.python.ops.audio_ops": "audio",
+    "python.ops.gen_audio_ops": "audio",
     "python.ops.array_ops": "tf linalg nn",
     "python.ops.candidate_sampling_ops": "nn",
     "python.ops.check_ops": "tf debugging",
@@ -224,6 +226,11 @@ INTERNAL: dict[str, str] = {
 RENAMED: dict[str, str] = {
     **internal_modules.NAMES,
     "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
+    **{
+        f"{path}.{name}": f"client.{name}"
+        for path in ("contrib.framework.python.ops.audio_ops", "python.ops.gen_audio_ops")
+        for name in ("audio_spectrogram", "mfcc")
+    },
     "python.framework.function.Defun": "client.Defun",
     "python.ops.data_flow_ops.Barrier": "client.Barrier",
     "python.framework.random_seed.get_seed": "tf.random.get_seed",

@@ -52,6 +52,7 @@ _FAMILIES: tuple[str, ...] = (
     "image.patches",
     "image.resize",
     "image.sampling",
+    "io.audio",
     "io.checkpoint",
     "io.decoding",
     "io.logging",

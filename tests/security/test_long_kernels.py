@@ -297,3 +297,43 @@ def test_strings_have_numbers_and_ranks(monkeypatch: pytest.MonkeyPatch) -> None
     expected = np.unique(items, return_inverse=True)
     assert found.tolist() == expected[0].tolist()
     assert places.tolist() == expected[1].tolist()
+
+
+@pytest.mark.parametrize("kind", ["a-b", "b-a", "intersection", "union", "size", "setdiff1d"])
+def test_numbers_are_compared_without_the_interpreter(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's hash table of the different values keeps it as long as that takes."""
+
+    def refuse(*_: object, **__: object) -> Any:
+        raise AssertionError("NumPy's hash table is used")
+
+    monkeypatch.setattr(np.lib._arraysetops_impl, "_unique_hash", refuse)  # type: ignore[attr-defined]
+    random = np.random.default_rng(0)
+    a, b = random.integers(0, 50, (2, 30)), random.integers(0, 50, (2, 40))
+    with tf.Session() as session:
+        if kind == "setdiff1d":
+            values, places = session.run(tf.setdiff1d(fed(a[0]), fed(b[0])), feeds())
+            assert values.tolist() == [x for x in a[0] if x not in b[0]]
+            assert a[0][places].tolist() == values.tolist()
+            assert session.run(tf.setdiff1d(fed(a[0]), fed(b[0][:0])), feeds())[0].tolist() == a[0].tolist()
+            return
+        if kind == "size":
+            rows = tf.SparseTensor(
+                fed(np.stack([np.arange(30) // 15, np.arange(30) % 15], 1)), fed(a[0]), [2, 15]
+            )
+            assert session.run(tf.sets.size(rows), feeds()).tolist() == [len({*a[0, :15]}), len({*a[0, 15:]})]
+            return
+        operate = {
+            "a-b": lambda x, y: tf.sets.difference(x, y),
+            "b-a": lambda x, y: tf.sets.difference(x, y, aminusb=False),
+            "intersection": tf.sets.intersection,
+            "union": tf.sets.union,
+        }[kind]
+        found = session.run(operate(fed(a), fed(b)), feeds())
+    expected = {
+        "a-b": lambda x, y: x - y,
+        "b-a": lambda x, y: y - x,
+        "intersection": lambda x, y: x & y,
+        "union": lambda x, y: x | y,
+    }[kind]
+    for i in (0, 1):
+        assert found.values[found.indices[:, 0] == i].tolist() == sorted(expected({*a[i]}, {*b[i]}))

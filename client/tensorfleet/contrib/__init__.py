@@ -30,6 +30,7 @@ from tensorfleet.contrib import (
     staging as staging,
     stateless as stateless,
     tensorboard as tensorboard,
+    tpu as tpu,
     training as training,
     util as util,
 )
@@ -40,6 +41,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "tpu",
             "distribute",
             "cudnn_rnn",
             "crf",

@@ -38,7 +38,7 @@ def test_pools_with_dilations(kind: str) -> None:
 def test_pools_that_cannot_have_dilations(padding: str, strides: int) -> None:
     for tf in (real, ours):
         with tf.Graph().as_default(), pytest.raises(ValueError, match=r"dilation|strides"):
-            tf.nn.pool(IMAGES, [2, 2], "MAX", padding, dilation_rate=[2, 2], strides=strides)
+            tf.nn.pool(IMAGES, [2, 2], "MAX", padding, dilation_rate=[2, 2], strides=[strides] * 2)
 
 
 RANKS = [((3, 1), (3,), (3, 1)), ((3,), (3,), (3, 1)), ((3,), (3, 1), (3,)), ((3, 1), (3, 1), (3,))]

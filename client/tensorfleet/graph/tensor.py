@@ -120,6 +120,8 @@ class Tensor:
             "branch on its value."
         )
 
+    __nonzero__ = __bool__  # its name in Python 2, by which libraries copy all operators
+
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(
             f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. Fetch it with Session.run."

@@ -17,6 +17,10 @@ MODULES: dict[str, str] = {
     "python.eager": "",
     "python.eager.backprop": "tf",
     "python.eager.context": "client.context",
+    "contrib.eager": "contrib.eager client.eager_functions",
+    "contrib.eager.python": "contrib.eager client.eager_functions",
+    "contrib.eager.python.tfe": "contrib.eager client.eager_functions",
+    "python.estimator.util": "client.function_utils",
     "python.framework.common_shapes": "client.framework_ops",
     "python.framework.composite_tensor": "client.composite_tensor",
     "python.framework.device_spec": "tf",
@@ -28,7 +32,10 @@ MODULES: dict[str, str] = {
     "python.keras.engine.input_spec": "layers",
     "python.ops.bitwise_ops": "bitwise",
     "python.ops.control_flow_util": "client.control_flow_util",
-    "python.ops.inplace_ops": "tf",
+    "python.ops.inplace_ops": "tf client.generated_ops",
+    "python.ops.linalg.linear_operator": "linalg",
+    "python.ops.linalg.linear_operator_addition": "",
+    "python.ops.linalg.linear_operator_util": "",
     "python.ops.list_ops": "client.generated_ops",
     "python.ops.manip_ops": "manip tf",
     "python.ops.map_fn": "tf",
@@ -68,6 +75,11 @@ NAMES: dict[str, str] = {
             *("register_dense_tensor_like_type", "set_shapes_for_outputs", "strip_name_scope", "uid"),
         )
     },
+    f"{_OPS}.register_proto_function": "client.meta_graph.register_proto_function",
+    "python.framework.constant_op._tensor_shape_tensor_conversion_function": (
+        "client.framework_ops.shape_to_tensor"
+    ),
+    "python.framework.smart_cond.smart_case": "client.smart_case",
     f"{_OPS}.internal_convert_to_tensor": "tf.convert_to_tensor",
     "python.framework.tensor_util.constant_value_as_shape": "client.framework_ops.constant_value_as_shape",
     "python.client.session.register_session_run_conversion_functions": (
@@ -83,6 +95,18 @@ NAMES: dict[str, str] = {
     "python.ops.array_ops.prevent_gradient": "client.generated_ops.prevent_gradient",
     "python.ops.array_ops.shape_internal": "client.shaping.shape",
     "python.ops.confusion_matrix.remove_squeezable_dimensions": "client.private_metrics.squeezed_labels",
+    **{
+        f"python.ops.distributions.{module}.{name}": f"client.softplus_parameters.{name}"
+        for module, name in (
+            ("beta", "BetaWithSoftplusConcentration"),
+            ("exponential", "ExponentialWithSoftplusRate"),
+            ("gamma", "GammaWithSoftplusConcentrationRate"),
+            ("laplace", "LaplaceWithSoftplusScale"),
+            ("normal", "NormalWithSoftplusScale"),
+            ("student_t", "StudentTWithAbsDfSoftplusScale"),
+        )
+    },
+    "python.ops.linalg.linear_operator_util.matmul_with_broadcast": "tf.linalg.matmul",
     "python.ops.gradients_impl.gradients_v2": "tf.gradients",
     "python.ops.control_flow_ops.merge": "client.control_flow_nodes.merge",
     "python.ops.control_flow_ops.switch": "client.control_flow_nodes.switch",
@@ -106,6 +130,13 @@ NAMES: dict[str, str] = {
     "python.ops.metrics_impl._safe_scalar_div": "client.private_metrics.safe_div",
     "python.ops.resource_variable_ops.ResourceVariable": "client.resource_variables.ResourceVariable",
     "python.ops.resource_variable_ops.is_resource_variable": "client.variable_kinds.is_resource_variable",
+    "python.ops.resource_variable_ops.resource_scatter_add": "client.generated_ops.resource_scatter_add",
+    "python.ops.rnn._transpose_batch_time": "client.rnn_layouts.transposed",
+    "python.ops.rnn_cell_impl._zero_state_tensors": "client.rnn_states.zero_states",
+    "contrib.seq2seq.python.ops.decoder._transpose_batch_time": "client.rnn_layouts.transposed",
+    "python.training.training_ops.apply_gradient_descent": "client.generated_ops.apply_gradient_descent",
+    "python.ops.io_ops.restore_v2": "client.generated_ops.restore_v2",
+    "python.ops.io_ops.save_v2": "client.generated_ops.save_v2",
     "python.ops.variable_scope.variable": "tf.Variable",
     "python.ops.variables.PartitionedVariable": "client.partitioned_variables.PartitionedVariable",
     "python.ops.variables.RefVariable": "client.ref_variable.RefVariable",

@@ -11,7 +11,7 @@ from tensorfleet.contrib.more_cells import linear as linear
 from tensorfleet.core import nest as nest
 from tensorfleet.core.shapes import TensorShape, unknown_shape as unknown_shape
 from tensorfleet.ops.control_flow.control import with_dependencies as with_dependencies
-from tensorfleet.ops.control_flow.smart_cond import smart_cond as smart_cond
+from tensorfleet.ops.control_flow.smart_cond import smart_case as smart_case, smart_cond as smart_cond
 from tensorfleet.ops.data_flow.barriers import Barrier as Barrier
 from tensorfleet.ops.io.audio import audio_spectrogram as audio_spectrogram, mfcc as mfcc
 from tensorfleet.ops.state.initializers import Initializer as Initializer
@@ -62,16 +62,21 @@ _AT_FIRST_USE = {
     "freeze_graph": "tensorfleet.saved_model.freeze_graph",
     "inspect_checkpoint": "tensorfleet.run.inspect_checkpoint",
     "partitioned_variables": "tensorfleet.ops.state.partitioned_variables",
+    "meta_graph": "tensorfleet.export.meta_graph",
     "ref_variable": "tensorfleet.ops.state.ref_variable",
     "resource_variables": "tensorfleet.ops.state.resource_variables",
+    "rnn_layouts": "tensorfleet.rnn.dynamic",
+    "rnn_states": "tensorfleet.rnn.state",
     "shaping": "tensorfleet.ops.array.shaping",
+    "softplus_parameters": "tensorfleet.distributions.softplus_parameters",
     "test_util": "tensorfleet.run.test_util",
     "weights": "tensorfleet.ops.debugging.weights",
     **{
         name: f"tensorfleet.run.python.{name}"
         for name in (
             *("all_util", "behavior", "checkpoint_evaluation", "composite_tensor", "context"),
-            *("control_flow_util", "decorating", "deprecation", "framework_ops", "function_utils"),
+            *("control_flow_util", "decorating", "deprecation", "eager_functions"),
+            *("framework_ops", "function_utils"),
             *("generated_ops", "layer_sizes", "lazy_loader", "private_metrics", "resources", "tf_export"),
             *("tf_inspect", "variable_kinds"),
         )

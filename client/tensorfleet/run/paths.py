@@ -350,6 +350,8 @@ class Redirected(ModuleType):
                 return value
         if (inner := module(own)) is not None:
             return inner
+        if self._path.startswith("python.") and (beside := _beside(name)) is not None:
+            return module(beside)
         raise AttributeError(
             f"TensorFleet has no {THEIRS}.{own}; see docs/missing.md, or ask `tensorfleet doctor`"
         )
@@ -376,6 +378,13 @@ class RootModule(Redirected):
             # The namespace raises the error for a missing name.
             return getattr(import_module(OURS), name)
         return super()._find(name)
+
+
+@cache
+def _beside(name: str) -> str | None:
+    """The path of the internal module that others import by that name, so that it is one of their names."""
+    places = ("framework", "ops", "util", "training")
+    return next((path for place in places if (path := f"python.{place}.{name}") in INTERNAL), None)
 
 
 @cache

@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import get_default_graph
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
@@ -132,3 +133,8 @@ def inside_function() -> bool:
 
 def set_shapes_for_outputs(op: Operation) -> None:
     """Does nothing: an operation's outputs have their shapes since it was made."""
+
+
+def shape_to_tensor(s: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+    """The sizes of a fully defined shape as a tensor."""
+    return convert_to_tensor(s, dtype, name)

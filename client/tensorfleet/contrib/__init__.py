@@ -28,6 +28,7 @@ from tensorfleet.contrib import (
     staging as staging,
     stateless as stateless,
     tensorboard as tensorboard,
+    tpu as tpu,
     training as training,
     util as util,
 )
@@ -58,6 +59,7 @@ if not _typing.TYPE_CHECKING:
             "slim",
             "staging",
             "tensorboard",
+            "tpu",
             "cluster_resolver",
             "hooks",
             "predictor",

@@ -9,10 +9,15 @@ from typing import Any
 from tensorfleet.contrib.more_cells import linear as linear
 from tensorfleet.core import nest as nest
 from tensorfleet.core.shapes import TensorShape, unknown_shape as unknown_shape
+from tensorfleet.estimator.canned_parts import optimizer_of as optimizer_of
 from tensorfleet.ops.control_flow.control import with_dependencies as with_dependencies
 from tensorfleet.ops.control_flow.smart_cond import smart_cond as smart_cond
 from tensorfleet.ops.state.initializers import Initializer as Initializer
+from tensorfleet.ops.state.partitioned_variables import PartitionedVariable as PartitionedVariable
+from tensorfleet.ops.state.ref_variable import RefVariable as RefVariable
+from tensorfleet.ops.state.resource_variables import ResourceVariable as ResourceVariable
 from tensorfleet.run import file_io as file_io
+from tensorfleet.run.gen_ops import gen_ops as gen_ops
 from tensorfleet.session.session import Session
 from tensorfleet.session.timeline import Timeline
 from tensorfleet.train import slot_creator as slot_creator
@@ -53,9 +58,18 @@ timeline = SimpleNamespace(Timeline=Timeline)
 
 # test_util imports absl's tests, which define flags, so it is only imported by programs that use it.
 _AT_FIRST_USE = {
+    "debug": "tensorfleet.run.internals_debug",
+    "device": "tensorfleet.core.device",
+    "eager": "tensorfleet.run.internals_eager",
     "freeze_graph": "tensorfleet.saved_model.freeze_graph",
     "inspect_checkpoint": "tensorfleet.run.inspect_checkpoint",
+    "metrics": "tensorfleet.metrics.streaming",
+    "ops": "tensorfleet.run.internals_ops",
+    "rnn": "tensorfleet.run.internals_rnn",
     "test_util": "tensorfleet.run.test_util",
+    "training": "tensorfleet.run.internals_training",
+    "util": "tensorfleet.run.internals_util",
+    "weights": "tensorfleet.ops.debugging.weights",
 }
 
 

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from tensorfleet.core.public import missing_names
+from tensorfleet.run import internal_names
 
 OURS, THEIRS = "tensorfleet", "tensorflow"
 
@@ -92,18 +93,6 @@ INTERNAL: dict[str, str] = {
     "python.ops.linalg": "linalg",
     "python.ops.linalg.linalg": "linalg",
     "python.ops.linalg.linalg_impl": "linalg",
-    "python.ops.gen_array_ops": "tf",
-    "python.ops.gen_data_flow_ops": "tf queue",
-    "python.ops.gen_image_ops": "image",
-    "python.ops.gen_io_ops": "tf io",
-    "python.ops.gen_linalg_ops": "tf linalg",
-    "python.ops.gen_parsing_ops": "tf io",
-    "python.ops.gen_random_ops": "tf random",
-    "python.ops.gen_sparse_ops": "tf sparse",
-    "python.ops.gen_string_ops": "tf strings",
-    "python.ops.gen_math_ops": "tf math",
-    "python.ops.gen_nn_ops": "nn tf",
-    "python.ops.gen_state_ops": "tf",
     # Graphs and their parts.
     "python.framework": "tf",
     "python.framework.constant_op": "tf",
@@ -155,7 +144,6 @@ INTERNAL: dict[str, str] = {
     },
     "python.training.summary_io": "summary train",
     "python.training.slot_creator": "client.slot_creator",
-    "python.training.training_ops": "train",
     # Layers, columns.
     "python.feature_column": "feature_column",
     **{
@@ -228,6 +216,7 @@ INTERNAL: dict[str, str] = {
     "core.framework": "",
     "core.protobuf": "",
     "core.util": "",
+    **internal_names.MODULES,
 }
 
 # Names of internal modules that differ from those of the namespace.
@@ -266,6 +255,7 @@ RENAMED: dict[str, str] = {
     "python.training.server_lib.ClusterSpec": "tf.train.ClusterSpec",
     "python.util.nest.is_sequence": "client.nest.is_nested",
     "python.data.util.nest.is_sequence": "client.nest.is_nested",
+    **internal_names.NAMES,
 }
 
 # The directories and files of contrib's packages that programs import.
@@ -306,6 +296,12 @@ _CONTRIB_PARTS = frozenset(
             "mnist",
             "preprocessing",
             "external_optimizer",
+            "tpu",
+            "tpu_config",
+            "tpu_context",
+            "tpu_estimator",
+            "tpu_optimizer",
+            "bfloat16",
             "sign_decay",
             "image_ops",
             "text",

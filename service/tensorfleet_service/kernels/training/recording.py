@@ -1,4 +1,4 @@
-"""Recording of an optimizer's update as steps for the compiled kernels, while the rule runs on registers.
+"""Recording of an optimizer's update as steps for compiled kernels and GPUs: the rule runs on registers.
 
 So the arithmetic of a rule is in one place, `optimizer_updates`. A rule that does more than arithmetic on
 whole blocks (chooses elements by a mask, takes a power) is not recorded, and stays with NumPy.
@@ -21,7 +21,8 @@ from tensorfleet_service.kernels.math.compiled import (
     has_step,
 )
 
-_Recorded = tuple[str, str, tuple[str, ...]]
+RecordedStep = tuple[str, str, tuple[str, ...]]
+"""The name of NumPy's function, the register of its result, and the registers and numbers that it takes."""
 
 
 class NotRecorded(Exception):
@@ -68,14 +69,19 @@ class _Register:
 class Recorder:
     """Stands for NumPy while a rule is recorded.
 
+    Args:
+        temporaries: how many registers the rule is given to write to.
+        has: whether the kernels have a function.
+
     Attributes:
         steps: what the rule does, with names for the numbers that it takes.
         numbers: these numbers, n0, n1, ….
         temporaries: how many registers t0, t1, … the steps use.
     """
 
-    def __init__(self, temporaries: int) -> None:
-        self.steps: list[_Recorded] = []
+    def __init__(self, temporaries: int, has: Callable[[str], bool] = has_step) -> None:
+        self._has = has
+        self.steps: list[RecordedStep] = []
         self.numbers: list[float] = []
         self.temporaries = temporaries
 
@@ -101,7 +107,7 @@ class Recorder:
         return f"n{len(self.numbers) - 1}"
 
     def __getattr__(self, ufunc: str) -> Callable[..., Any]:
-        if not has_step(ufunc):
+        if not self._has(ufunc):
             raise NotRecorded(ufunc)
         return lambda *operands, out=None: self._call(ufunc, operands, out)
 
@@ -113,7 +119,7 @@ class Recorder:
 
 @lru_cache(maxsize=256)
 def _compile(
-    steps: tuple[_Recorded, ...], inputs: int, numbers: int, outputs: int, temporaries: int
+    steps: tuple[RecordedStep, ...], inputs: int, numbers: int, outputs: int, temporaries: int
 ) -> CompiledSteps | None:
     given = {f"x{i}": FULL for i in range(inputs)} | {f"n{i}": NUMBER for i in range(numbers)}
     return compile_steps(steps, given, [f"o{i}" for i in range(outputs)], temporaries, UPDATED)

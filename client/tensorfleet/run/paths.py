@@ -13,12 +13,13 @@ from types import ModuleType
 from typing import Any
 
 from tensorfleet.core.public import missing_names
-from tensorfleet.run import internal_modules
+from tensorfleet.run import internal_modules, internal_names
 
 OURS, THEIRS = "tensorfleet", "tensorflow"
 
 # The namespaces in which the names of an internal module are looked up; "tf" is the root of the others.
 INTERNAL: dict[str, str] = {
+    **internal_names.MODULES,
     **internal_modules.MODULES,
     "python": "tf",
     # Ops and gradients.
@@ -147,7 +148,6 @@ INTERNAL: dict[str, str] = {
     },
     "python.training.summary_io": "summary train",
     "python.training.slot_creator": "client.slot_creator",
-    "python.training.training_ops": "train",
     # Layers, columns.
     "python.feature_column": "feature_column",
     **{
@@ -224,6 +224,7 @@ INTERNAL: dict[str, str] = {
 
 # Names of internal modules that differ from those of the namespace.
 RENAMED: dict[str, str] = {
+    **internal_names.NAMES,
     **internal_modules.NAMES,
     "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
     **{
@@ -306,6 +307,12 @@ _CONTRIB_PARTS = frozenset(
             "mnist",
             "preprocessing",
             "external_optimizer",
+            "tpu",
+            "tpu_config",
+            "tpu_context",
+            "tpu_estimator",
+            "tpu_optimizer",
+            "bfloat16",
             "sign_decay",
             "image_ops",
             "text",

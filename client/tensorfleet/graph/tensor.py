@@ -26,7 +26,10 @@ class Tensor:
         dims: its static shape in the internal form: a tuple of int or None, or None for an unknown rank.
     """
 
-    __slots__ = ("__weakref__", "_consumers", "dims", "dtype", "op", "value_index")
+    __slots__ = (
+        *("__weakref__", "_consumers", "dims", "dtype", "op", "value_index"),
+        *("_keras_history", "_keras_mask"),  # set by Keras layers
+    )
 
     # NumPy must leave `ndarray + Tensor` to Tensor.__radd__.
     __array_priority__ = 100

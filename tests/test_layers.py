@@ -40,6 +40,7 @@ FLOORS = {
             "data",
             "feature_column",
             "estimator",
+            "keras",
             "distribute",
             "contrib",
             "api",

@@ -101,8 +101,8 @@ PyObject *multiply(PyObject *self, PyObject *arguments) {
     const long width = tiles->columns, all = p.columns / width + (p.columns % width != 0);
     const long fit = PANEL_BYTES / 4 / (p.inner * width);
     p.panels = fit < 1 ? 1 : fit;
-    /* At least two parts for each of a few threads; their number does not change the sums. */
-    if (threads > 1 && p.panels > (all + 3) / 4) p.panels = (all + 3) / 4;
+    /* Some parts for each of a few threads; their number does not change the sums. */
+    if (threads > 1 && p.panels > (all + 7) / 8) p.panels = (all + 7) / 8;
     in_parallel(run_product, &p, (all + p.panels - 1) / p.panels, 1, threads);
     Py_END_ALLOW_THREADS
     free(rows);

@@ -162,16 +162,24 @@ static void transpose(const float *from, long step, long rows, long columns, flo
     for (long c = 0; c < columns; c++) to[c * stride + r] = from[r * step + c];
 }
 
+/* Some rows at a time: panels may lie so far apart that the cache has few places for what is written to all of them. */
+#define PACKED_ROWS 8
+
 static void pack(const float *from, long step, long inner, long width, float *to) {
   const long panels = width / COLUMNS, rest = width % COLUMNS;
-  for (long k = 0; k < inner; k++, from += step, to += COLUMNS) {
-    for (long p = 0; p < panels; p++) {
-      store(to + p * inner * COLUMNS, load(from + p * COLUMNS));
-      store(to + p * inner * COLUMNS + WIDTH, load(from + p * COLUMNS + WIDTH));
-    }
-    if (rest) {
-      float *last = to + panels * inner * COLUMNS;
-      for (long j = 0; j < COLUMNS; j++) last[j] = j < rest ? from[panels * COLUMNS + j] : 0.0f;
+  for (long begin = 0; begin < inner; begin += PACKED_ROWS) {
+    const long end = inner - begin < PACKED_ROWS ? inner : begin + PACKED_ROWS;
+    for (long p = 0; p < panels; p++)
+      for (long k = begin; k < end; k++) {
+        const float *row = from + k * step + p * COLUMNS;
+        float *panel = to + (p * inner + k) * COLUMNS;
+        store(panel, load(row));
+        store(panel + WIDTH, load(row + WIDTH));
+      }
+    for (long k = begin; rest && k < end; k++) {
+      const float *row = from + k * step + panels * COLUMNS;
+      float *panel = to + (panels * inner + k) * COLUMNS;
+      for (long j = 0; j < COLUMNS; j++) panel[j] = j < rest ? row[j] : 0.0f;
     }
   }
 }

@@ -148,7 +148,7 @@ CA_FILE = "import os; print(open(os.environ['TENSORFLEET_TLS_CA']).read())"
 
 
 def take_a_step(kubernetes: Kubernetes, number: int) -> str:
-    """Runs the Job of the credentials once, and waits until all pods have the CAs that it has left, in PEM."""
+    """Runs the Job of the credentials once; the CAs that all pods have after it, in PEM."""
     name = f"step-of-ca-{number}"
     kubernetes.kubectl("create", "job", f"--from=cronjob/{FULLNAME}-credentials", name)
     kubernetes.kubectl("wait", f"job/{name}", "--for=condition=complete", "--timeout=120s")

@@ -15,6 +15,7 @@ from tensorfleet.core import errors
 from tensorfleet.security.settings import Security
 from tensorfleet_service.executor import functions
 from tensorfleet_service.kernels import sparse, values
+from tensorfleet_service.kernels.array import selection
 from tensorfleet_service.kernels.functions import function_ops
 from tensorfleet_service.kernels.image import boxes
 from tensorfleet_service.kernels.io import summarize
@@ -141,6 +142,8 @@ STRINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "join": (strings, lambda: tf.strings.join([fed(["a", "b"]), fed(["c", "d"])])),
     "reduce_join": (strings, lambda: tf.reduce_join(fed(["a", "b"]), 0)),
     "lower": (strings, lambda: tf.strings.lower(fed(["A", "B"]))),
+    "sort": (selection, lambda: tf.sort(fed([3.0, 1.0, 2.0]))),
+    "top_k": (selection, lambda: tf.nn.top_k(fed(np.eye(40)), 40)[1]),
     "split": (values, lambda: tf.string_split(fed(["a b", "c d"])).values),
     "split_v2": (values, lambda: tf.strings.split(fed(["a b", "c d"])).values),
     "ngrams": (splitting, lambda: tf.strings.ngrams(fed(["a", "b", "c"]), 2)),
@@ -180,6 +183,7 @@ def gate(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Ite
     made = Gate()
     module, _ = (KERNELS | STRINGS)[request.getfixturevalue("kind")]
     monkeypatch.setattr(module, "check_step", made.check)
+    monkeypatch.setattr(selection, "SORTED_AT_ONCE", 1)
     yield made
     made.closed = False
 
@@ -297,6 +301,16 @@ def test_strings_have_numbers_and_ranks(monkeypatch: pytest.MonkeyPatch) -> None
     expected = np.unique(items, return_inverse=True)
     assert found.tolist() == expected[0].tolist()
     assert places.tolist() == expected[1].tolist()
+
+
+@pytest.mark.parametrize("shape", [(97,), (6, 9), (2, 40), (3, 1), (2, 3, 7)])
+def test_sorting_in_pieces_gives_the_same_order(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "SORTED_AT_ONCE", 10)
+    x = np.random.default_rng(0).integers(0, 5, shape).astype(np.float32)
+    x[x == 4] = np.nan
+    assert selection._ascending(np, x).tolist() == np.argsort(x, axis=-1, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("kind", ["a-b", "b-a", "intersection", "union", "size", "setdiff1d"])

@@ -12,6 +12,7 @@ from tensorfleet.contrib import (
     estimator as estimator,
     feature_column as feature_column,
     framework as framework,
+    graph_editor as graph_editor,
     hooks as hooks,
     image as image,
     layers as layers,
@@ -41,6 +42,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "graph_editor",
             "tpu",
             "distribute",
             "cudnn_rnn",

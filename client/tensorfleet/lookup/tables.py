@@ -6,6 +6,7 @@ A table is kept on the task of its handle's device; sessions on that task share 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.core import dtypes

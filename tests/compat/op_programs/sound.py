@@ -18,22 +18,20 @@ def wav(
     rate: int = 8000,
     form: int = 1,
     bits: int = 16,
-    before: bytes = b"",
+    between: bytes = b"",
     claimed: int | None = None,
 ) -> bytes:
     data = np.asarray(samples, "<i2").tobytes()
     layout = struct.pack("<HHIIHH", form, channels, rate, rate * channels * 2, channels * 2, bits)
     size = len(data) if claimed is None else claimed
-    body = (
-        b"WAVE" + before + b"fmt " + struct.pack("<I", 16) + layout + b"data" + struct.pack("<I", size) + data
-    )
+    body = b"WAVEfmt " + struct.pack("<I", 16) + layout + between + b"data" + struct.pack("<I", size) + data
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 PLAIN = wav([0, 100, -100, 32767, -32768, 5])
 STEREO = wav([1, 2, 3, 4, 5, 6], 2, 44100)
 LIST = b"LIST" + struct.pack("<I", 4) + b"abcd"
-for _file in (PLAIN, STEREO, wav([1, 2, 3], before=LIST)):
+for _file in (PLAIN, STEREO, wav([1, 2, 3], between=LIST)):
     node("DecodeWav", _file)
 for _channels, _samples in ((1, -1), (2, -1), (4, 2), (-1, 5), (-1, 0), (1, 100)):
     node("DecodeWav", STEREO, desired_channels=_channels, desired_samples=_samples)

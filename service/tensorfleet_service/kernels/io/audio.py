@@ -113,10 +113,8 @@ def encode_wav(node: KernelNode) -> Kernel:
             rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
             samples = np.clip(np.nan_to_num(rounded, nan=0.0), -_SCALE, _SCALE - 1).astype("<i2")
         layout = _PCM, channels, int(rate), per_second, channels * 2, _BITS
-        return (
-            _HEADER.pack(b"RIFF", size + 36, b"WAVE", b"fmt ", _FORMAT.size, *layout, b"data", size)
-            + samples.tobytes()
-        )
+        header = _HEADER.pack(b"RIFF", size + 36, b"WAVE", b"fmt ", _FORMAT.size, *layout, b"data", size)
+        return header + bytes(samples.tobytes())
 
     return run
 

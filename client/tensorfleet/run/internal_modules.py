@@ -14,6 +14,17 @@ _GENERATED = (
 
 MODULES: dict[str, str] = {
     **{f"python.ops.gen_{name}_ops": "client.generated_ops" for name in _GENERATED},
+    **{
+        f"python.debug{path}": "client.debugger"
+        for path in (
+            "",
+            ".lib",
+            ".lib.debug_data",
+            ".wrappers",
+            ".wrappers.hooks",
+            ".wrappers.local_cli_wrapper",
+        )
+    },
     "python.eager": "",
     "python.eager.backprop": "tf",
     "python.eager.context": "client.context",

@@ -72,7 +72,7 @@ _AT_FIRST_USE = {
         name: f"tensorfleet.run.python.{name}"
         for name in (
             *("all_util", "behavior", "checkpoint_evaluation", "composite_tensor", "context"),
-            *("control_flow_util", "decorating", "defun", "deprecation", "eager_functions"),
+            *("control_flow_util", "debugger", "decorating", "defun", "deprecation", "eager_functions"),
             *("framework_ops", "function_utils"),
             *("generated_ops", "layer_sizes", "lazy_loader", "private_metrics", "resources", "tf_export"),
             *("tf_inspect", "variable_kinds"),

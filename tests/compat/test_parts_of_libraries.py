@@ -84,3 +84,19 @@ def test_average_precision_of_classes_that_are_given() -> None:
             session.run(tf.local_variables_initializer())
             found.append([session.run(update), session.run(value)])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 2), (6,), (2,), (3, 1)])
+def test_seeds_of_gradients_of_another_shape(shape: tuple[int, ...]) -> None:
+    found = []
+    for tf in (real, ours):
+        for function in (lambda tf, x: tf.reshape(x, [3, 2]), lambda tf, x: tf.exp(x), lambda tf, x: x):
+            with tf.Graph().as_default(), tf.Session() as session:
+                x = tf.constant(np.arange(6.0).reshape(3, 2))
+                try:
+                    [gradient] = tf.gradients(function(tf, x), x, np.ones(shape))
+                except ValueError:
+                    found.append("refused")
+                else:
+                    found.append(session.run(gradient).round(6).tolist())
+    assert found[3:] == found[:3]

@@ -216,3 +216,88 @@ def test_libraries_keep_attributes_on_tensors_and_operations() -> None:
     x.op.note = np.float32(2)
     assert tf.get_default_graph().get_tensor_by_name("Const:0").aliases == ["one"]
     assert tf.get_default_graph().get_operation_by_name("Const").note == 2
+
+
+def test_functions_with_gradients_of_their_own() -> None:
+    defun = of("python.framework.function").Defun
+
+    @defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: [dy * op.inputs[1], dy * op.outputs[0]])
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    @defun(tf.float32, tf.float32, func_name="Twice", grad_func=product)
+    def other(x: Any, y: Any) -> Any:
+        return x + y
+
+    @defun(tf.float32, tf.float32)
+    def plain(x: Any, y: Any) -> Any:
+        return x * y, x + y
+
+    @defun(shape_func=lambda op: [[2]])
+    def shaped(x: Any) -> Any:
+        return tf.identity(x)
+
+    a, b = tf.constant(3.0), tf.constant(5.0)
+    with tf.Session() as session:
+        assert session.run([product(a, b), *tf.gradients(product(a, b), [a, b])]) == [15, 5, 15]
+        assert session.run(plain(a, 5)) == (15, 8)
+        assert session.run(tf.gradients(plain(a, b)[0], [a, b])) == [5, 3]
+    assert shaped(tf.placeholder(tf.float32)).shape == [2]
+    with pytest.raises(ValueError, match="number of arguments"):
+        product(a)
+    with pytest.raises(ValueError, match="received 1"):
+        tf.gradients(defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: dy)(tf.add)(a, b), a)
+    with pytest.raises(ValueError, match="twice"):
+        defun(tf.float32, grad_func=product, python_grad_func=len)
+
+
+def test_gradients_of_functions_as_contrib_eager_has_them() -> None:
+    eager = of("contrib.eager")
+    value, both = eager.value_and_gradients_function(lambda x, y: x * x * y)(3.0, tf.constant(2.0), dy=1.0)
+    only = eager.gradients_function(lambda x, y: x * x * y, params=["y"])(3.0, 2.0)
+    with tf.Session() as session:
+        assert session.run([value, *both, *only]) == [18, 12, 9, 9]
+    assert not eager.executing_eagerly()
+
+
+def test_families_whose_parameters_softplus_makes_positive() -> None:
+    families = of("python.ops.distributions.student_t")
+    made = families.StudentTWithAbsDfSoftplusScale(df=-3.5, loc=1.0, scale=0.0)
+    normal = of("python.ops.distributions.normal").NormalWithSoftplusScale(0.0, [0.0, -2.0])
+    with tf.Session() as session:
+        assert session.run([made.df, made.scale]) == pytest.approx([3, np.log(2)])
+        assert session.run(normal.stddev()) == pytest.approx(np.log1p(np.exp([0.0, -2.0])))
+
+
+def test_collections_of_ones_own_messages_go_through_meta_graphs() -> None:
+    ops = of("python.framework.ops")
+    from tensorfleet.proto.variable_pb2 import SaveSliceInfoDef
+
+    ops.register_proto_function(
+        "notes",
+        SaveSliceInfoDef,
+        lambda item, export_scope=None: SaveSliceInfoDef(full_name=item[0]),
+        lambda message, import_scope=None: (message.full_name,),
+    )
+    tf.add_to_collection("notes", ("one",))
+    exported = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(exported)
+        assert tf.get_collection("notes") == [("one",)]
+    with pytest.raises(TypeError, match="Both"):
+        ops.register_proto_function("others", SaveSliceInfoDef, to_proto=len)
+
+
+def test_cases_whose_predicates_are_known() -> None:
+    smart_case = of("python.framework.smart_cond").smart_case
+    assert smart_case([(False, lambda: 1), (tf.constant(True), lambda: 2)]) == 2
+    assert smart_case({False: lambda: 1}, default=lambda: 3) == 3
+    fed = tf.placeholder(tf.bool)
+    found = smart_case([(fed, lambda: tf.constant(1))], default=lambda: tf.constant(2))
+    with tf.Session() as session:
+        assert session.run(found, {fed: False}) == 2
+
+
+def test_modules_that_others_import_are_their_names() -> None:
+    assert of("python.ops.rnn").rnn_cell_impl is of("python.ops.rnn_cell_impl")
+    assert of("python.ops.nn_ops").tensor_shape is of("python.framework.tensor_shape")

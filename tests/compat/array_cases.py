@@ -283,6 +283,8 @@ for axis in (-1, 0, 1, 3, -2):
 for dtype in EVERY:
     add("OneHot", np.array([0, 2], I64), at(3), filled((2,), dtype)[1], filled((2,), dtype)[0])
 add("OneHot", at(1), at(3), np.array(1, F32), np.array(0, F32))
+add("OneHot", at(1), at(3), np.array(b"on", object), np.array(b"", object))
+add("OneHot", at(1), at(3), np.array(1, F32), np.array(-0.0, F32))
 add("OneHot", i32(1), at(-1), np.array(1, F32), np.array(0, F32))
 
 # Choice
@@ -325,6 +327,8 @@ for values in ([2, 0, 1], [], [0, 0, 1], [3, 0, 1]):
 for axes in ([0], [0, 1], [-1], [], [2], [0, 0]):
     add("ReverseV2", A34, np.array(axes, I32))
 add("Reverse", A34, np.array([True, False]))
+add("Reverse", np.array(2, F32), np.array([True]))
+add("ReverseV2", np.array(2, F32), i32(3))
 add("Reverse", A34, np.array([True]))
 for seq, batch in ((1, 0), (0, 1), (2, 0), (1, 1), (3, 0)):
     add("ReverseSequence", A234, i32(2, 1, 2) if batch == 1 else i32(3, 1), seq_dim=seq, batch_dim=batch)

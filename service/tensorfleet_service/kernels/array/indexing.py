@@ -295,8 +295,8 @@ def _scatter(
 
 def _hot_rows(indices: Any, size: int, on_value: Any, off_value: Any, dtype: Any) -> Any:
     """`one_hot` along the last axis: only the hot elements are looked for."""
-    rows = np.zeros((indices.size, size), dtype)
-    if off_value:
+    rows = np.zeros((indices.size, size), dtype)  # of pages that the system clears
+    if rows.dtype.hasobject or any(off_value.tobytes()):  # -0.0 is another zero
         rows[...] = off_value
     flat = indices.reshape(-1)
     inside = (flat >= 0) & (flat < size)

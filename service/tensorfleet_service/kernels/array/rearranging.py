@@ -72,6 +72,8 @@ def invert_permutation(node: KernelNode) -> Kernel:
 @array_kernel("Reverse")
 def reverse(node: KernelNode) -> Kernel:
     def run(x: Any, dims: Any) -> Any:
+        if not x.ndim:
+            return x  # as in TensorFlow, whatever the dimensions are
         if dims.ndim != 1:
             raise invalid(f"'dims' must be 1-dimension, not {dims.ndim}")
         if dims.size != x.ndim:
@@ -88,6 +90,8 @@ def reverse(node: KernelNode) -> Kernel:
 @array_kernel("ReverseV2")
 def reverse_v2(node: KernelNode) -> Kernel:
     def run(x: Any, axis: Any) -> Any:
+        if not x.ndim:
+            return x
         if axis.ndim != 1:
             raise invalid(f"'dims' must be 1-dimension, not {axis.ndim}")
         index = [slice(None)] * x.ndim

@@ -5,9 +5,11 @@ import typing as _typing
 from tensorfleet.contrib import (
     all_reduce as all_reduce,
     cluster_resolver as cluster_resolver,
+    compiler as compiler,
     crf as crf,
     cudnn_rnn as cudnn_rnn,
     data as data,
+    deprecated as deprecated,
     distribute as distribute,
     distributions as distributions,
     estimator as estimator,
@@ -49,6 +51,8 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "deprecated",
+            "compiler",
             "all_reduce",
             "nccl",
             "mixed_precision",

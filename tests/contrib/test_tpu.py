@@ -70,7 +70,7 @@ def test_what_needs_a_tpu_says_so() -> None:
     def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
         raise AssertionError("not called")
 
-    with pytest.raises(ValueError, match="pass use_tpu=False"):
+    with pytest.raises(NotImplementedError, match="leave use_tpu at False"):
         tpu.TPUEstimator(model_fn)
     with pytest.raises(ValueError, match="reserved"):
         tpu.TPUEstimator(model_fn, use_tpu=False, params={"batch_size": 3})

@@ -84,6 +84,7 @@ if not _typing.TYPE_CHECKING:
             "slim",
             "staging",
             "tensorboard",
+            "tpu",
             "cluster_resolver",
             "hooks",
             "predictor",

@@ -1,21 +1,16 @@
-"""`tf.contrib.tpu`: estimators for TPUs, which run on CPUs and GPUs here."""
+"""`tf.contrib.tpu`: estimators and optimizers that are written for TPUs, on CPUs and GPUs."""
 
-import typing as _typing
-
-from tensorfleet.contrib.tpu_estimators import (
+from tensorfleet.contrib.tpu_training import (
     CrossShardOptimizer as CrossShardOptimizer,
+    bfloat16_scope as bfloat16_scope,
+)
+from tensorfleet.estimator.tpu_estimator import (
     InputPipelineConfig as InputPipelineConfig,
+    RunConfig as RunConfig,
     TPUConfig as TPUConfig,
     TPUEstimator as TPUEstimator,
     TPUEstimatorSpec as TPUEstimatorSpec,
-    TPURunConfig as RunConfig,
-    bfloat16_scope as bfloat16_scope,
 )
-
-if not _typing.TYPE_CHECKING:
-    from tensorfleet.core.public import namespace as _namespace
-
-    __getattr__, __dir__ = _namespace(__name__)
 
 __all__ = [
     "CrossShardOptimizer",

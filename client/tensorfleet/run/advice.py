@@ -25,7 +25,7 @@ _ADVICE = {
     "load_op_library": "ops of other libraries cannot be loaded; tf.py_func calls Python",
     "profiler": "tf.RunMetadata and tf.RunOptions(trace_level=…) trace a step; docs/observability.md",
     "py_function": "use tf.py_func",
-    "estimator.tpu": "there are no TPUs; tf.estimator.Estimator trains on CPUs and GPUs",
+    "estimator.tpu": "there are no TPUs; TPUEstimator(use_tpu=False) trains on CPUs and GPUs",
     "tpu": "there are no TPUs; tf.train.Optimizer and tf.distribute train on CPUs and GPUs",
     "xla": "leave it out: there is no compiler to choose",
     "python.debug": "tf.Print and tf.check_numerics look into a graph; docs/observability.md",

@@ -56,6 +56,21 @@ REASONS = {
     ),
 }
 
+# Why namespaces of contrib are missing.
+CONTRIB_REASONS = {
+    "other compilers, runtimes, devices and formats of models": "lite tensorrt fused_conv remote_fused_graph",
+    "eager mode and tracing": "autograph eager",
+    "Keras, which is a library of its own": "keras optimizer_v2",
+    "services of other clouds, and ways between processes": "bigtable cloud rpc batching hadoop",
+    "models on kernels of their own, which the service does not have": (
+        "boosted_trees decision_trees tensor_forest coder ffmpeg nearest_neighbor linear_optimizer"
+    ),
+    "event files that operations write: tf.summary.FileWriter writes those of a session": "summary",
+    "libraries that went on as packages of their own: TensorFlow Probability, TF-GAN, TFX": (
+        "bayesflow gan constrained_optimization kernel_methods timeseries labeled_tensor"
+    ),
+}
+
 PAGE = Path(__file__).parent / "missing.md"
 METHODS = Path(__file__).parent.parent / "tests/compat/missing_methods.txt"
 
@@ -103,7 +118,12 @@ def page() -> str:
     parts.append(
         "## tf.contrib\n\nThese namespaces of TensorFlow 1.15's contrib are missing as a whole; of the "
         "others the names that many programs use are there, and `tensorfleet doctor` tells which of a "
-        f"program's are not.\n\n{listed}\n"
+        f"program's are not.\n\n{listed}\n\nOf these, some are not meant to come, as they belong to:\n\n"
+        + "".join(
+            f"* {reason}: {', '.join(f'`{name}`' for name in sorted(names))}\n"
+            for reason, text in CONTRIB_REASONS.items()
+            if (names := [name for name in text.split() if name in absent])
+        )
     )
     methods = METHODS.read_text().split()
     listed = ", ".join(f"`{name}`" for name in methods)

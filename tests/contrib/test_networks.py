@@ -40,13 +40,15 @@ def test_variables_of_a_network(
 def test_names_of_layers_and_end_points() -> None:
     with tf.Graph().as_default(), slim.arg_scope(nets.resnet_v2.resnet_arg_scope()):
         images = tf.placeholder(tf.float32, [1, 33, 33, 3])
-        net, points = nets.resnet_v2.resnet_v2_50(images, None, global_pool=False, output_stride=8)
+        module = nets.resnet_v2
+        blocks = [module.resnet_v2_block(f"block{n}", 4 * n, 2, 2) for n in (1, 2)]
+        net, points = module.resnet_v2(images, blocks, None, global_pool=False, output_stride=8)
         names = {v.op.name for v in tf.global_variables()}
-    assert net.shape.as_list() == [1, 5, 5, 2048]
-    unit = "resnet_v2_50/block1/unit_1/bottleneck_v2"
+    assert net.shape.as_list() == [1, 5, 5, 32]
+    unit = "resnet_v2/block1/unit_1/bottleneck_v2"
     assert {f"{unit}/shortcut/biases", f"{unit}/conv1/BatchNorm/gamma", f"{unit}/preact/beta"} <= names
-    assert "resnet_v2_50/conv1/biases" in names
-    assert points["resnet_v2_50/block4"].shape.as_list() == [1, 5, 5, 2048]
+    assert "resnet_v2/conv1/biases" in names
+    assert points["resnet_v2/block2"].shape.as_list() == [1, 5, 5, 32]
     with tf.Graph().as_default(), slim.arg_scope(nets.inception.inception_v2_arg_scope()):
         images = tf.placeholder(tf.float32, [1, 96, 96, 3])
         net, points = nets.inception.inception_v2_base(images, "Mixed_4a", depth_multiplier=0.5)

@@ -100,13 +100,13 @@ class KMeans:
         """
         points = [self._normal(x) for x in self._inputs]
         size, dtype = points[0].shape.as_list()[1], points[0].dtype
-        centers = Variable(
+        centers: Any = Variable(
             lambda: zeros([self._count, size], dtype), name="clusters", trainable=False, use_resource=True
         )
-        counts = Variable(
+        counts: Any = Variable(
             lambda: zeros([self._count], dtype), name="update_counts", trainable=False, use_resource=True
         )
-        initialized = Variable(False, name="initialized", trainable=False, use_resource=True)
+        initialized: Any = Variable(False, name="initialized", trainable=False, use_resource=True)
         all_scores, indices, scores = [], [], []
         for x in points:
             distances = _distances(x, self._normal(centers.read_value()), self._metric)

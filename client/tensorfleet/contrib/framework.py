@@ -32,6 +32,17 @@ from tensorfleet.contrib.model_variables import (
     model_variable as model_variable,
     variable as variable,
 )
+from tensorfleet.contrib.small_parts import (
+    VariableDeviceChooser as VariableDeviceChooser,
+    assert_or_get_global_step as assert_or_get_global_step,
+    assert_scalar as assert_scalar,
+    assert_scalar_int as assert_scalar_int,
+    get_graph_from_inputs as get_graph_from_inputs,
+    get_name_scope as get_name_scope,
+    reduce_sum_n as reduce_sum_n,
+    with_same_shape as with_same_shape,
+    with_shape as with_shape,
+)
 from tensorfleet.graph.tensor import is_tensor as is_tensor
 from tensorfleet.ops.control_flow.smart_cond import (
     known_predicate as smart_constant_value,
@@ -62,12 +73,16 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__, modules=("nest",))
 
 __all__ = [
+    "VariableDeviceChooser",
     "add_arg_scope",
     "add_model_variable",
     "arg_scope",
     "arg_scope_func_key",
     "arg_scoped_arguments",
     "assert_global_step",
+    "assert_or_get_global_step",
+    "assert_scalar",
+    "assert_scalar_int",
     "assign_from_checkpoint",
     "assign_from_checkpoint_fn",
     "assign_from_values",
@@ -76,8 +91,10 @@ __all__ = [
     "current_arg_scope",
     "filter_variables",
     "get_global_step",
+    "get_graph_from_inputs",
     "get_local_variables",
     "get_model_variables",
+    "get_name_scope",
     "get_or_create_global_step",
     "get_trainable_variables",
     "get_unique_variable",
@@ -100,7 +117,10 @@ __all__ = [
     "local_variable",
     "model_variable",
     "nest",
+    "reduce_sum_n",
     "smart_cond",
     "smart_constant_value",
     "variable",
+    "with_same_shape",
+    "with_shape",
 ]

@@ -72,9 +72,9 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         self._every = incr_every_n_steps, decr_every_n_nan_or_inf
         self._ratios = incr_ratio, decr_ratio
         given: dict[str, Any] = {"trainable": False, "use_resource": True}
-        self._scale = Variable(float(init_loss_scale), name="loss_scale", dtype=dtypes.float32, **given)
-        self._good = Variable(0, name="good_steps", dtype=dtypes.int32, **given)
-        self._bad = Variable(0, name="bad_steps", dtype=dtypes.int32, **given)
+        self._scale: Any = Variable(float(init_loss_scale), name="loss_scale", dtype=dtypes.float32, **given)
+        self._good: Any = Variable(0, name="good_steps", dtype=dtypes.int32, **given)
+        self._bad: Any = Variable(0, name="bad_steps", dtype=dtypes.int32, **given)
 
     def get_loss_scale(self) -> Any:
         """The scale."""

@@ -210,6 +210,7 @@ INTERNAL: dict[str, str] = {
         )
         for ending in ("", "_impl")
     },
+    **{f"contrib.slim.python.slim.nets.inception_v{v}": "contrib.slim.nets.inception" for v in (1, 2, 3)},
     "python.tools": "",
     "python.tools.freeze_graph": "client.freeze_graph",
     "python.tools.inspect_checkpoint": "client.inspect_checkpoint",
@@ -318,6 +319,23 @@ _CONTRIB_PARTS = frozenset(
             "text",
             "categorical_vocabulary",
         ),
+        *("nets", "alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat"),
+        *(
+            "resnet_utils",
+            "resnet_v1",
+            "resnet_v2",
+            "vgg",
+            "data",
+            "dataset",
+            "data_decoder",
+            "data_provider",
+        ),
+        *("dataset_data_provider", "parallel_reader", "prefetch_queue", "tfexample_decoder"),
+        *("cudnn_rnn", "cudnn_rnn_ops", "fused_rnn_cell", "rnn", "loss_ops", "metric_learning"),
+        *("tpu", "tpu_config", "tpu_estimator", "tpu_optimizer", "util", "mirrored_strategy", "nn"),
+        *("clustering_ops", "kmeans", "resampler_ops", "odes", "nccl_ops", "all_reduce", "cross_tower_ops"),
+        *("loss_scale_manager", "loss_scale_optimizer", "linear", "dnn", "select", "subgraph", "transform"),
+        *("reroute", "edit", "training_util", "bucket_ops", "alpha_dropout", "scaled_softplus", "jit", "xla"),
     )
 )
 

@@ -26,7 +26,9 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
         return None
     if len(found) != 1:
         raise ValueError("Operations and tensors of one graph are expected.")
-    return next(iter(found.values()))
+    [graph] = found.values()
+    assert isinstance(graph, Graph)
+    return graph
 
 
 def flat(given: Any) -> list[Any]:

@@ -38,7 +38,9 @@ class SubGraphView:
         made._inputs, made._outputs = list(self._inputs), list(self._outputs)
         return made
 
-    copy = __copy__
+    def copy(self) -> SubGraphView:
+        """A view of the same operations."""
+        return self.__copy__()
 
     @property
     def ops(self) -> list[Operation]:

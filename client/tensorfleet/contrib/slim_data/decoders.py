@@ -52,7 +52,7 @@ class TFExampleDecoder(DataDecoder):
         """The names of all items."""
         return list(self._handlers)
 
-    def decode(self, serialized_example: Any, items: Any = None) -> list[Any]:  # type: ignore[override]
+    def decode(self, serialized_example: Any, items: Any = None) -> list[Any]:
         """The tensors of the items of an Example, by default of all."""
         found = parse_single_example(serialized_example, self._features)
         return _items(self._handlers, _with_shapes(found, self._features), items)
@@ -83,7 +83,7 @@ class TFSequenceExampleDecoder(DataDecoder):
         """The names of all items."""
         return list(self._handlers)
 
-    def decode(self, serialized_example: Any, items: Any = None) -> list[Any]:  # type: ignore[override]
+    def decode(self, serialized_example: Any, items: Any = None) -> list[Any]:
         """The tensors of the items of a SequenceExample, by default of all."""
         context, lists = parse_single_sequence_example(serialized_example, self._context, self._sequence)
         return _items(self._handlers, {**lists, **_with_shapes(context, self._context)}, items)

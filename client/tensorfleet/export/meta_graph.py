@@ -56,6 +56,19 @@ _FROM_PROTO: dict[str, Callable[[bytes, str | None], Any]] = {
 """From a collection to the function that makes an object from bytes in it and an import scope."""
 
 
+_TO_PROTO: dict[str, Callable[[Any, str | None], Any]] = {}
+"""From a collection of a program's own to the function from an object and an export scope to a message."""
+
+
+def register_protos(
+    key: str,
+    to_proto: Callable[[Any, str | None], Any],
+    from_proto: Callable[[bytes, str | None], Any],
+) -> None:
+    """Registers the functions by which the objects of a collection are exported and imported."""
+    _TO_PROTO[key], _FROM_PROTO[key] = to_proto, from_proto
+
+
 def register_from_proto(key: str, from_proto: Callable[[bytes, str | None], Any]) -> None:
     """Registers the function that makes objects from a collection's bytes when a graph is imported.
 
@@ -160,7 +173,7 @@ def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope:
     collection = CollectionDef()
     kinds = set()
     for item in items:
-        kind, value = _collected(item, scope)
+        kind, value = _collected(key, item, scope)
         if not kind:
             logging.debug("Collection %s is not exported: it has a %s", key, type(item).__name__)
             return
@@ -172,10 +185,16 @@ def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope:
         definition.collection_def[key].CopyFrom(collection)
 
 
-def _collected(item: Any, scope: str | None) -> tuple[str, Any]:
+def _collected(key: str, item: Any, scope: str | None) -> tuple[str, Any]:
     """The kind of list and the value for an item; no kind if none fits, None if it is outside of `scope`."""
     if isinstance(item, AnyProto):
         return "any_list", item
+    if key in _TO_PROTO:
+        message = _TO_PROTO[key](item, scope)
+        return "bytes_list", None if message is None else message.SerializeToString()
+    if isinstance(item, Variable) and key not in _VARIABLES:
+        # In collections of programs' own a variable is its tensor, as in TensorFlow.
+        return _collected(key, item._as_graph_element(), scope)
     if hasattr(item, "to_proto"):
         message = item.to_proto(export_scope=scope)
         return "bytes_list", None if message is None else message.SerializeToString()

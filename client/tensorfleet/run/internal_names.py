@@ -112,7 +112,14 @@ NAMES: dict[str, str] = {
         for name in (
             *("EagerTensor", "RegisterShape", "_get_graph_from_inputs", "_gradient_registry"),
             *("convert_n_to_tensor", "get_all_collection_keys", "get_gradient_function", "get_name_scope"),
-            *("inside_function", "prepend_name_scope", "strip_name_scope", "tensor_id", "uid"),
+            *(
+                "inside_function",
+                "prepend_name_scope",
+                "register_proto_function",
+                "strip_name_scope",
+                "tensor_id",
+                "uid",
+            ),
         )
     },
     "python.framework.ops.internal_convert_to_tensor": "tf.convert_to_tensor",

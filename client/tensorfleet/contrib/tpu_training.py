@@ -67,8 +67,8 @@ def _float32_variables(getter: Any, name: str, shape: Any, dtype: Any, *args: An
 
 
 @contextmanager
-def bfloat16_scope() -> Iterator[VariableScope]:
-    """A variable scope in which bfloat16 variables are float32, and read as bfloat16
-    (`tf.contrib.tpu.bfloat16_scope`)."""
-    with variable_scope("", custom_getter=_float32_variables) as scope:
+def bfloat16_scope(name: str | None = None) -> Iterator[VariableScope]:
+    """A variable scope, by default the one that is there, in which bfloat16 variables are float32, and read
+    as bfloat16 (`tf.contrib.tpu.bfloat16_scope`)."""
+    with variable_scope(name or "", custom_getter=_float32_variables) as scope:
         yield scope

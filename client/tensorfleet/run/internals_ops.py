@@ -13,7 +13,6 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.dimension import as_dimension as as_dimension
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape
-from tensorfleet.export import meta_graph
 from tensorfleet.graph import gradient_registry
 from tensorfleet.graph.framework import graph_of
 from tensorfleet.graph.graph import get_default_graph
@@ -129,31 +128,6 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
 def strip_name_scope(name: str, export_scope: str | None) -> str:
     """The name as it is seen from inside of a name scope."""
     return strip_scope(name, export_scope)
-
-
-def register_proto_function(
-    collection_name: str,
-    proto_type: Any = None,
-    to_proto: Callable[..., Any] | None = None,
-    from_proto: Callable[..., Any] | None = None,
-) -> None:
-    """Registers how the objects of a collection become messages in exported graphs, and are made of them.
-
-    Args:
-        proto_type: the class of the messages.
-        to_proto: from an object, and `export_scope`, to a message.
-        from_proto: from a message, and `import_scope`, to an object.
-
-    Raises:
-        TypeError: one of these is not given.
-    """
-    if proto_type is None or not callable(to_proto) or not callable(from_proto):
-        raise TypeError("proto_type, to_proto and from_proto must be given.")
-    meta_graph.register_protos(
-        collection_name,
-        lambda item, scope: to_proto(item, export_scope=scope),
-        lambda value, scope: from_proto(proto_type.FromString(value), import_scope=scope),
-    )
 
 
 # Shapes.

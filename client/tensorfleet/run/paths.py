@@ -13,15 +13,19 @@ from types import ModuleType
 from typing import Any
 
 from tensorfleet.core.public import missing_names
-from tensorfleet.run import internal_names
+from tensorfleet.run import internal_modules, internal_names
 
 OURS, THEIRS = "tensorfleet", "tensorflow"
 
 # The namespaces in which the names of an internal module are looked up; "tf" is the root of the others.
 INTERNAL: dict[str, str] = {
+    **internal_names.MODULES,
+    **internal_modules.MODULES,
     "python": "tf",
     # Ops and gradients.
     "python.ops": "tf",
+    "contrib.framework.python.ops.audio_ops": "audio",
+    "python.ops.gen_audio_ops": "audio",
     "python.ops.array_ops": "tf linalg nn",
     "python.ops.candidate_sampling_ops": "nn",
     "python.ops.check_ops": "tf debugging",
@@ -216,12 +220,20 @@ INTERNAL: dict[str, str] = {
     "core.framework": "",
     "core.protobuf": "",
     "core.util": "",
-    **internal_names.MODULES,
 }
 
 # Names of internal modules that differ from those of the namespace.
 RENAMED: dict[str, str] = {
+    **internal_names.NAMES,
+    **internal_modules.NAMES,
     "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
+    **{
+        f"{path}.{name}": f"client.{name}"
+        for path in ("contrib.framework.python.ops.audio_ops", "python.ops.gen_audio_ops")
+        for name in ("audio_spectrogram", "mfcc")
+    },
+    "python.framework.function.Defun": "client.Defun",
+    "python.ops.data_flow_ops.Barrier": "client.Barrier",
     "python.framework.random_seed.get_seed": "tf.random.get_seed",
     "python.framework.tensor_util.constant_value": "tf.get_static_value",
     "python.framework.tensor_util.MakeNdarray": "tf.make_ndarray",
@@ -255,7 +267,6 @@ RENAMED: dict[str, str] = {
     "python.training.server_lib.ClusterSpec": "tf.train.ClusterSpec",
     "python.util.nest.is_sequence": "client.nest.is_nested",
     "python.data.util.nest.is_sequence": "client.nest.is_nested",
-    **internal_names.NAMES,
 }
 
 # The directories and files of contrib's packages that programs import.
@@ -346,6 +357,8 @@ class Redirected(ModuleType):
                 return value
         if (inner := module(own)) is not None:
             return inner
+        if self._path.startswith("python.") and (beside := _beside(name)) is not None:
+            return module(beside)
         raise AttributeError(
             f"TensorFleet has no {THEIRS}.{own}; see docs/missing.md, or ask `tensorfleet doctor`"
         )
@@ -372,6 +385,13 @@ class RootModule(Redirected):
             # The namespace raises the error for a missing name.
             return getattr(import_module(OURS), name)
         return super()._find(name)
+
+
+@cache
+def _beside(name: str) -> str | None:
+    """The path of the internal module that others import by that name, so that it is one of their names."""
+    places = ("framework", "ops", "util", "training")
+    return next((path for place in places if (path := f"python.{place}.{name}") in INTERNAL), None)
 
 
 @cache

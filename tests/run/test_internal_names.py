@@ -194,6 +194,42 @@ print("all is there")
 """
 
 
+COLLECTIONS = """
+import tensorflow as tf
+from tensorflow.core.framework import variable_pb2
+from tensorflow.python.framework import ops
+
+class Kept:
+    def __init__(self, name):
+        self.name = name
+    def to_proto(self, export_scope=None):
+        return variable_pb2.VariableDef(variable_name=self.name)
+    @staticmethod
+    def from_proto(proto, import_scope=None):
+        return Kept(proto.variable_name + "!")
+
+ops.register_proto_function(
+    "kept", proto_type=variable_pb2.VariableDef, to_proto=Kept.to_proto, from_proto=Kept.from_proto)
+v = tf.Variable(1.0, name="v")
+tf.add_to_collection("lr", v)
+tf.add_to_collection("both", v)
+tf.add_to_collection("both", tf.constant(2.0, name="c"))
+tf.add_to_collection("kept", Kept("me"))
+definition = tf.train.export_meta_graph()
+assert definition.collection_def["lr"].node_list.value == ["v:0"]
+assert definition.collection_def["both"].node_list.value == ["v:0", "c:0"]
+assert definition.collection_def["variables"].WhichOneof("kind") == "bytes_list"
+with tf.Graph().as_default():
+    tf.train.import_meta_graph(definition)
+    rate = tf.get_collection("lr")[0]
+    assert [kept.name for kept in tf.get_collection("kept")] == ["me!"]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([rate, *tf.get_collection("both")]) == [1, 1, 2]
+print("all is there")
+"""
+
+
 def told(text: str, tmp_path: Path) -> str:
     program = tmp_path / "program.py"
     program.write_text(text)
@@ -217,3 +253,7 @@ def test_cells_of_programs(tmp_path: Path) -> None:
 def test_training_and_debugging(tmp_path: Path) -> None:
     err = told(TRAINING, tmp_path)
     assert "tensors that pass has_inf_or_nan: add:0, y:0" in err, err
+
+
+def test_collections_of_exported_graphs(tmp_path: Path) -> None:
+    told(COLLECTIONS, tmp_path)

@@ -193,7 +193,7 @@ def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope:
             message = to_proto(item, export_scope=scope)
             kind, value = "bytes_list", None if message is None else message.SerializeToString()
         else:
-            kind, value = _collected(item, scope)
+            kind, value = _collected(key, item, scope)
         if not kind:
             logging.debug("Collection %s is not exported: it has a %s", key, type(item).__name__)
             return
@@ -205,10 +205,13 @@ def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope:
         definition.collection_def[key].CopyFrom(collection)
 
 
-def _collected(item: Any, scope: str | None) -> tuple[str, Any]:
+def _collected(key: str, item: Any, scope: str | None) -> tuple[str, Any]:
     """The kind of list and the value for an item; no kind if none fits, None if it is outside of `scope`."""
     if isinstance(item, AnyProto):
         return "any_list", item
+    if isinstance(item, Variable) and key not in _VARIABLES:
+        # In collections of programs' own a variable is its tensor, as in TensorFlow.
+        return _collected(key, item._as_graph_element(), scope)
     if hasattr(item, "to_proto"):
         message = item.to_proto(export_scope=scope)
         return "bytes_list", None if message is None else message.SerializeToString()

@@ -95,7 +95,13 @@ NAMES: dict[str, str] = {
         for name in (
             *("EagerTensor", "RegisterShape", "_get_graph_from_inputs", "_gradient_registry"),
             *("convert_n_to_tensor", "get_all_collection_keys", "get_gradient_function", "get_name_scope"),
-            *("inside_function", "prepend_name_scope", "strip_name_scope", "tensor_id", "uid"),
+            *(
+                "inside_function",
+                "prepend_name_scope",
+                "strip_name_scope",
+                "tensor_id",
+                "uid",
+            ),
         )
     },
     "python.framework.device.canonical_name": "client.device.canonical_name",

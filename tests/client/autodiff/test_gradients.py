@@ -294,13 +294,24 @@ def test_prevented_gradient() -> None:
         (tf.complex64, 1.0, TypeError, "must be complex"),
         (tf.float32, 1j, TypeError, "must be real or integer"),
         (tf.string, 1.0, TypeError, "must be numeric"),
-        (tf.float32, [1.0, 2.0], ValueError, r"grad_ys\[0\] has shape \(2,\)"),
     ],
 )
 def test_grad_ys_must_fit(y: Any, grad_y: Any, error: type[Exception], message: str) -> None:
     tensor = tf.placeholder(y, [])
     with pytest.raises(error, match=message):
         tf.gradients(tensor, tensor, grad_ys=None if grad_y is None else [tf.constant(grad_y)])
+
+
+def test_the_shape_of_grad_ys_is_a_matter_of_the_rules() -> None:
+    x = tf.ones([4, 2])
+    wider = tf.ones([1, 4, 2])
+    through = tf.gradients(tf.reshape(2.0 * x, [4, 2]), x, grad_ys=[wider])[0]
+    with tf.Session() as session:
+        assert session.run(through).tolist() == [[2.0, 2.0]] * 4
+    with pytest.raises(
+        ValueError, match="Incompatible shapes between op input and calculated input gradient"
+    ):
+        tf.gradients(-x, x, grad_ys=[wider])
 
 
 def test_arguments_that_do_not_fit() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet.core.dims import format_dims
+from tensorfleet.core.dims import Dims, format_dims
+from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, Factory, Kernel, KernelNode, kernel
 from tensorfleet_service.threads.running import check as check_step
 
@@ -144,6 +145,26 @@ def shape_text(shape: Sequence[int]) -> str:
     return format_dims(tuple(shape))
 
 
+def partial_shape_text(dims: Dims) -> str:
+    """A shape of which not all is known, as TensorFlow's messages write it."""
+    return "<unknown>" if dims is None else format_dims(dims)
+
+
+_TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}
+
+
+def type_text(dtype: DType) -> str:
+    """A dtype as TensorFlow's messages write it."""
+    return _TYPE_NAMES.get(dtype, dtype.name)
+
+
+def check_scalar(value: Any, name: str) -> int:
+    """The number in an integer tensor of rank 0. Raises InvalidArgumentError for another rank."""
+    if value.ndim:
+        raise invalid(f"{name} must be a scalar, not shape {shape_text(value.shape)}")
+    return int(value)
+
+
 def check_vector(value: Any, name: str) -> None:
     """Raises InvalidArgumentError where a shape argument is not a vector."""
     if value.ndim != 1:
@@ -157,3 +178,13 @@ def check_handle(value: Any, kind: type) -> None:
             f"Trying to access a resource using the wrong type. Expected {kind.__name__}, "
             f"got {type(value).__name__}"
         )
+
+
+def of_handle(kind: type, function: Kernel) -> Kernel:
+    """A kernel function whose first input is checked to be the handle of a resource of this kind."""
+
+    def run(handle: Any, *inputs: Any) -> Any:
+        check_handle(handle, kind)
+        return function(handle, *inputs)
+
+    return run

@@ -57,22 +57,40 @@ def select(node: KernelNode) -> Kernel:
 
     def run(condition: Any, then: Any, other: Any) -> Any:
         shape = then.shape
-        if other.shape != shape:
-            raise _unlike(node, condition, 2, other)
+        if other.shape != shape or (condition.ndim == 1 and not shape):
+            raise _unlike_values(node, condition, then, other)
         if condition.ndim == 0 and array_module(xp, condition) is np:
             return then if condition else other
         if condition.ndim and condition.shape != shape:
-            if condition.ndim != 1 or not shape:
+            if condition.ndim != 1 or len(shape) == 1:
                 raise _unlike(node, condition, 1, then)
             if condition.shape[0] != shape[0]:
-                raise invalid(
-                    f"Number of batches of 'then' must match size of 'cond', but saw: {shape[0]} vs. "
-                    f"{condition.shape[0]}"
-                )
+                raise _wrong_batches(condition, then)
             condition = condition.reshape((-1,) + (1,) * (len(shape) - 1))
         return _chosen(xp, condition, then, other)
 
     return run
+
+
+def _unlike_values(node: KernelNode, condition: Any, then: Any, other: Any) -> Exception:
+    if condition.ndim == 1 and not then.ndim:
+        return invalid(f"'then' must be at least a vector, but saw shape: {shape_text(then.shape)}")
+    if condition.ndim == 0 or (condition.ndim == 1 and then.ndim != 1):
+        if condition.ndim and condition.shape[0] != then.shape[0]:
+            return _wrong_batches(condition, then)
+        return invalid(
+            f"'then' and 'else' must have the same size.  but received: {shape_text(then.shape)} vs. "
+            f"{shape_text(other.shape)}"
+        )
+    index, value = (1, then) if then.shape != condition.shape else (2, other)
+    return _unlike(node, condition, index, value)
+
+
+def _wrong_batches(condition: Any, then: Any) -> Exception:
+    return invalid(
+        f"Number of batches of 'then' must match size of 'cond', but saw: {then.shape[0]} vs. "
+        f"{condition.shape[0]}"
+    )
 
 
 def _unlike(node: KernelNode, condition: Any, index: int, value: Any) -> Exception:
@@ -229,7 +247,13 @@ def in_top_k(node: KernelNode) -> Kernel:
 @kernel("InTopKV2")
 def in_top_k_v2(node: KernelNode) -> Kernel:
     test = _in_top(node)
-    return lambda predictions, targets, k: test(predictions, targets, int(k))
+
+    def run(predictions: Any, targets: Any, k: Any) -> Any:
+        if k.ndim:
+            raise invalid(f"k must be 0-D, got shape {shape_text(k.shape)}")
+        return test(predictions, targets, int(k))
+
+    return run
 
 
 def _in_top(node: KernelNode) -> Kernel:

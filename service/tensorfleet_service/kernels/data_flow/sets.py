@@ -32,7 +32,7 @@ def _of_sparse(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets:
     check(indices, values, shape)
     sizes = sizes_of(shape)
     if len(sizes) < 2:
-        raise invalid(f"Input rank {len(sizes)} < 2")
+        raise invalid(f"Shape {shape_text(sizes)} has rank {len(sizes)} < 2")
     check_inside(indices, shape)
     if validate:
         places = linear(indices, sizes)
@@ -40,14 +40,18 @@ def _of_sparse(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets:
         if len(wrong):
             i = int(wrong[0]) + 1
             text = ",".join(str(int(x)) for x in indices[i])
-            kind = "repeated" if places[i] == places[i - 1] else "out of order"
+            kind = (
+                "repeated"
+                if places[i] == places[i - 1]
+                else "out of order. Many sparse ops require sorted indices."
+            )
             raise invalid(f"indices[{i}] = [{text}] is {kind}")
     return linear(indices[:, :-1], sizes[:-1]), values, sizes[:-1]
 
 
 def _of_dense(values: Any) -> _Sets:
     if values.ndim < 2:
-        raise invalid(f"Input rank {values.ndim} < 2")
+        raise invalid(f"Shape {shape_text(values.shape)} has rank {values.ndim} < 2")
     sizes = list(values.shape[:-1])
     return np.repeat(np.arange(elements(sizes)), values.shape[-1]), values.reshape(-1), sizes
 
@@ -81,7 +85,7 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
 def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
     """The parts of the SparseTensor with the operation's result for each row, in order."""
     if a[2] != b[2]:
-        raise invalid(f"Mismatched group shapes {shape_text(a[2])} vs {shape_text(b[2])}.")
+        raise invalid(f"Mismatched shapes {shape_text(a[2])} vs {shape_text(b[2])} of groups")
     sizes = a[2]
     values, numbers = ranked(np.concatenate([a[1], b[1]]))
     places, rows = np.unique(np.concatenate([a[0], b[0]]), return_inverse=True)

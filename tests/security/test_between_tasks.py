@@ -29,7 +29,7 @@ from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.tls import TlsReader
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.server import TaskServer
-from tests.security.conftest import CLUSTER, DOMAIN, SECRET, MakeTasks, Pki
+from tests.security.conftest import CLUSTER, DOMAIN, SECRET, MakeTasks, Pki, TokenBook
 from tests.until import until
 
 Show = Callable[..., None]
@@ -491,6 +491,25 @@ def test_a_user_of_another_cluster_is_none_of_a_task_whose_certificate_names_no_
     client(tls=pki.issue("eve", identity.user_uri(DOMAIN, "other", "admin", "eve")))
     with pytest.raises(tf.errors.UnauthenticatedError, match="names no cluster"):
         tf.Session(task.target).run(tf.constant(1.0) * 2.0)
+
+
+def test_tasks_whose_certificates_name_hosts_alone(
+    tasks: MakeTasks, pki: Pki, book: TokenBook, client: Show, way: str
+) -> None:
+    """As of a CA that knows no URIs: they are whom the ClusterSpec has at these hosts."""
+    book.add("alice")
+
+    def at(name: str, host: str) -> Security:
+        return Security(tls=pki.issue(name, "", host), tokens=str(book.path))
+
+    client(tls=pki.issue("client", "", "elsewhere.example.org"), token=book.texts["alice"])
+    made = tasks({"ps:0": at("ps", "127.0.0.1"), "worker:0": at("worker", "127.0.0.1")})
+    assert across(made["worker:0"].target) == 3.0
+    if way == "stream":
+        as_ps = {"task": PS, "incarnation": 5}
+        other = Security(tls=pki.issue("other", "", "elsewhere.example.org"))
+        error = attack(made["worker:0"], as_ps, other)
+        assert isinstance(error, tf.errors.UnauthenticatedError), error
 
 
 def test_a_name_that_looks_like_an_identity_is_none() -> None:

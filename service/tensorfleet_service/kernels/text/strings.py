@@ -291,6 +291,12 @@ def _cut_bytes(item: bytes, begin: int, count: int) -> bytes | None:
 
 
 def _cut_characters(item: bytes, begin: int, count: int) -> bytes | None:
+    if len(item) <= WORDS_PART:
+        text = _decoded(item)
+        if not -len(text) <= begin <= len(text):
+            return None
+        begin += len(text) if begin < 0 else 0
+        return text[begin : begin + max(count, 0)].encode("utf-8", "surrogateescape")
     parts = list(utf8_parts(item))
     sizes = [len(_decoded(part)) for part in parts]
     size = sum(sizes)

@@ -38,10 +38,6 @@ REASONS = {
         "xla tpu mlir lite quantization.experimental train.do_quantize_training_on_graphdef"
     ),
     "Keras, which is a library of its own": "keras mixed_precision",
-    "several replicas in one graph: workers share parameter servers here, or reduce by collectives": (
-        "distribute.MirroredStrategy distribute.CrossDeviceOps distribute.HierarchicalCopyAllReduce "
-        "distribute.NcclAllReduce distribute.ReductionToOneDevice distribute.experimental"
-    ),
     "services of other clouds and schedulers": (
         "distribute.cluster_resolver.GCEClusterResolver distribute.cluster_resolver.SlurmClusterResolver "
         "distribute.cluster_resolver.TPUClusterResolver"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.core.dispatch import register_version
@@ -60,7 +61,7 @@ def _diagonal(
 
 
 def _register() -> None:
-    versions = {
+    versions: dict[Callable[..., Any], Callable[..., Any]] = {
         products.matmul: _matmul,
         linalg.matrix_solve: _solve,
         linalg.matrix_inverse: _inverse,

@@ -36,7 +36,11 @@ class Defun:
         func_name: the name of the scope of each call.
         grad_func: a function of the arguments and of the gradients of the results, decorated as well.
         python_grad_func: a function of a call, with `inputs` and `outputs`, and of those gradients.
-        out_names, shape_func, capture_by_value, noinline: not needed here.
+        shape_func: a function of a call that returns the shapes of its results.
+        out_names, capture_by_value, noinline: not needed here.
+
+    Raises:
+        ValueError: two functions for gradients.
     """
 
     def __init__(self, *input_types: Any, **kwargs: Any) -> None:
@@ -46,6 +50,8 @@ class Defun:
         }
         if unknown := sorted(set(kwargs) - known):
             raise TypeError(f"Defun() got an unexpected keyword argument {unknown[0]!r}")
+        if kwargs.get("grad_func") and kwargs.get("python_grad_func"):
+            raise ValueError("Gradient defined twice for function: by grad_func and python_grad_func")
         self._types = [dtypes.as_dtype(each) for each in input_types]
         self._options = kwargs
 
@@ -71,8 +77,14 @@ class Function:
     """A function that `Defun` has decorated."""
 
     def __init__(self, func: Callable[..., Any], types: list[Any], options: dict[str, Any]) -> None:
-        self._func, self._types, self._options = func, types, options
+        self._func: Callable[..., Any] = func
+        self._types, self._options = types, options
         functools.update_wrapper(self, func)
+
+    @property
+    def python_grad_func(self) -> Callable[..., Any] | None:
+        """The gradient's function of a call's operation."""
+        return self._options.get("python_grad_func")
 
     @property
     def name(self) -> str:
@@ -95,14 +107,24 @@ class Function:
             inputs = [convert_to_tensor(arg, dtype) for arg, dtype in zip(args, wanted, strict=True)]
             if self._options.get("grad_func") or self._options.get("python_grad_func"):
                 return self._with_own_gradient(inputs)
-            return self._func(*inputs)
+            return self._results(inputs)
+
+    def _results(self, inputs: Sequence[Tensor]) -> Any:
+        """What the function returns, with the shapes that are told of it."""
+        results = self._func(*inputs)
+        shape_func = self._options.get("shape_func")
+        if shape_func is not None:
+            outputs = list(results) if isinstance(results, (list, tuple)) else [results]
+            for tensor, shape in zip(outputs, shape_func(Call(inputs, outputs)), strict=True):
+                tensor.set_shape(shape)
+        return results
 
     def _with_own_gradient(self, inputs: list[Tensor]) -> Any:
         own, python = self._options.get("grad_func"), self._options.get("python_grad_func")
 
         @custom_gradient
         def call(*tensors: Tensor) -> Any:
-            results = self._func(*tensors)
+            results = self._results(tensors)
             outputs = list(results) if isinstance(results, (list, tuple)) else [results]
 
             def grad(*grads: Any) -> Any:

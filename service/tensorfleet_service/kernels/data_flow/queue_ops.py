@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import check_handle, own
+from tensorfleet_service.kernels.values import check_handle, own, type_text
 from tensorfleet_service.state import philox
 from tensorfleet_service.state.queues import (
     Element,
@@ -110,7 +110,7 @@ def _check_same(node: KernelNode, found: Queue, name: str) -> None:
 
 
 def _types_text(types: list[dtypes.DType]) -> str:
-    return ", ".join({"float32": "float", "float64": "double"}.get(t.name, t.name) for t in types)
+    return ", ".join(map(type_text, types))
 
 
 @kernel("QueueEnqueueV2", "QueueEnqueue", blocking=True)

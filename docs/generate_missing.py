@@ -47,6 +47,9 @@ REASONS = {
         "profiler.OpLogProto profiler.write_op_log check_pinned "
         "debugging.experimental"
     ),
+    "tables that neither Python nor NumPy has: the scripts of characters, directions of Sobol's sequences": (
+        "strings.unicode_script math.sobol_sample"
+    ),
     "kernels for accelerators alone": (
         "approx_top_k math.approx_max_k math.approx_min_k nn.approx_max_k nn.approx_min_k "
         "image.generate_bounding_box_proposals"

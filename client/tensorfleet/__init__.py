@@ -723,6 +723,7 @@ from tensorfleet.proto.node_def_pb2 import NodeDef as NodeDef
 from tensorfleet.session.session import InteractiveSession as InteractiveSession, Session as Session
 
 _versions_from(lambda: _import_module("tensorfleet.api.ragged_versions"))
+_versions_from(lambda: _import_module("tensorfleet.api.operator_versions"))
 
 VERSION = __version__ = _API_VERSION
 __git_version__ = GIT_VERSION

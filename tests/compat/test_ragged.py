@@ -16,6 +16,22 @@ import tensorfleet as tf
 
 # Of R, ragged [4, None]; D, ragged [3, None, None]; W, ragged [2, None, 2]; T, ragged [2, None] of texts.
 CASES = """
+t.split(R, 2)
+t.split(R, [1, 3])
+t.split(R, 3)
+t.split(R, [1, 1])
+t.split(R, 2, axis=1)
+t.split(W, 2, axis=2)
+t.split(W, [1, 1], axis=-1)
+t.math.bessel_i0(t.cast(R, t.float32))
+t.math.special.dawsn(t.cast(R, t.float32))
+t.bitwise.invert(R)
+t.bitwise.left_shift(R, R)
+t.bitcast(R, t.uint32)
+t.math.xlogy(t.cast(R, t.float32), t.cast(R, t.float32))
+t.math.zeta(t.cast(R, t.float32) + 2.0, t.cast(R, t.float32) + 1.0)
+t.scalar_mul(3, R)
+t.nn.swish(t.cast(R, t.float32))
 R
 D
 W

@@ -22,6 +22,7 @@ from tensorfleet.ops.array import (
 from tensorfleet.ops.math import (
     add_n,
     arithmetic,
+    bessel,
     clip,
     comparison,
     complex_numbers,
@@ -30,8 +31,8 @@ from tensorfleet.ops.math import (
     scan,
     special,
 )
-from tensorfleet.ops.nn import activation, embedding, layers
-from tensorfleet.ops.ragged import arrays, joining, reducing, strings as ragged_strings
+from tensorfleet.ops.nn import activation, embedding, layers, statistics
+from tensorfleet.ops.ragged import arrays, dividing, joining, reducing, strings as ragged_strings
 from tensorfleet.ops.ragged.broadcasting import elementwise as broadcast
 from tensorfleet.ops.ragged.functional import map_flat_values
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
@@ -89,15 +90,19 @@ _UNARY: dict[Any, str] = {
     elementwise: "abs round negative sign square sqrt rsqrt reciprocal exp expm1 log log1p sin cos tan asin "
     "acos atan sinh cosh tanh asinh acosh atanh sigmoid ceil floor rint is_nan is_inf is_finite log_sigmoid "
     "reciprocal_no_nan",
-    comparison: "logical_not",
-    casting: "cast saturate_cast",
+    comparison: "logical_not invert",
+    casting: "cast saturate_cast bitcast",
     complex_numbers: "real imag conj angle",
-    special: "digamma lgamma erf erfc",
+    special: "digamma lgamma erf erfc erfinv ndtri erfcinv",
+    bessel: "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 "
+    "bessel_k1e bessel_y0 bessel_y1 dawsn expint fresnel_cos fresnel_sin spence",
     identity: "identity stop_gradient check_numerics",
     constants: "zeros_like ones_like",
     clip: "clip_by_value",
     activation: "relu relu6 elu selu softplus softsign leaky_relu",
     layers: "dropout",
+    statistics: "swish",
+    arithmetic: "scalar_mul",
     strings: "as_string decode_base64 encode_base64 regex_full_match regex_replace strip substr to_number "
     "length lower upper",
     hashing: "string_to_hash_bucket string_to_hash_bucket_fast string_to_hash_bucket_strong",
@@ -105,15 +110,18 @@ _UNARY: dict[Any, str] = {
 }
 _BINARY: dict[Any, str] = {
     arithmetic: "add subtract multiply truediv divide div realdiv div_no_nan multiply_no_nan floordiv "
-    "floor_div floormod truncatediv truncatemod pow squared_difference maximum minimum",
+    "floor_div floormod truncatediv truncatemod pow squared_difference maximum minimum nextafter xdivy "
+    "xlog1py xlogy",
+    special: "zeta",
     comparison: "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor "
-    "bitwise_and bitwise_or bitwise_xor",
+    "bitwise_and bitwise_or bitwise_xor left_shift right_shift",
     elementwise: "atan2",
     complex_numbers: "complex",
 }
 _OWN: dict[Any, Function] = {
     dense_joining.concat: joining.concat,
     dense_joining.stack: joining.stack,
+    dense_joining.split: dividing.split,
     indexing.gather: arrays.gather,
     indexing.batch_gather: arrays.batch_gather,
     indexing.gather_nd: arrays.gather_nd,

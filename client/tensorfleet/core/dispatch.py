@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_versions: dict[Any, tuple[type, Callable[..., Any]]] = {}
+_versions: dict[Any, list[tuple[type, Callable[..., Any]]]] = {}
 _sources: list[Callable[[], object]] = []
 
 
@@ -24,11 +24,11 @@ def takes_composites(function: Callable[P, R]) -> Callable[P, R]:
         except (TypeError, ValueError):
             while _sources:
                 _sources.pop()()
-            kind, version = _versions.get(call, (None, None))
-            if kind is None or version is None or not _contains(kind, (*args, *kwargs.values())):
-                raise
-            result: R = version(*args, **kwargs)
-            return result
+            for kind, version in _versions.get(call, ()):
+                if _contains(kind, (*args, *kwargs.values())):
+                    result: R = version(*args, **kwargs)
+                    return result
+            raise
 
     return call
 
@@ -37,7 +37,7 @@ def register_version(function: Callable[..., Any], kind: type, version: Callable
     """Registers what is called in place of a function, with the same arguments, for objects of a class."""
     if not hasattr(function, "__wrapped__"):
         raise ValueError(f"{function.__module__}.{function.__qualname__} takes no composites")
-    _versions[function] = (kind, version)
+    _versions.setdefault(function, []).append((kind, version))
 
 
 def versions_from(load: Callable[[], object]) -> None:

@@ -78,7 +78,8 @@ class _Query:
             raise StopIteration
         if self._rows is None:
             self._rows = self._begin()
-        row = self._guarded(lambda: next(self._rows, None))  # type: ignore[call-overload]
+        rows = self._rows
+        row = self._guarded(lambda: next(rows, None))
         if row is None:
             self._closed = True
             raise StopIteration

@@ -108,6 +108,7 @@ def _within(source: DType, limit: Any, bound: Any) -> np.generic:
     return within
 
 
+@takes_composites
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The same memory read as another dtype (`tf.bitcast`).
 

@@ -336,6 +336,7 @@ def unpack(value: Any, num: int | None = None, axis: int = 0, name: str | None =
     return unstack(value, num, axis, name)
 
 
+@takes_composites
 def split(
     value: Any,
     num_or_size_splits: Any,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims, broadcast, merge
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -119,6 +120,7 @@ op(
 op("SelfAdjointEigV2(input: T) -> (e: T, v: T)", "compute_v: bool = true", _TYPES, shape=_eigen_shape)
 
 
+@takes_composites
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of matrices [..., n, n], or of their adjoints (`tf.matrix_inverse`).
 
@@ -127,6 +129,7 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     return apply_one("MatrixInverse", input, name=name, adjoint=adjoint)
 
 
+@takes_composites
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The x of matrix · x = rhs, shapes [..., n, n] and [..., n, k] (`tf.matrix_solve`).
 
@@ -135,6 +138,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
     return apply_one("MatrixSolve", matrix, rhs, name=name, adjoint=adjoint)
 
 
+@takes_composites
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """The lower triangular L with L · Lᴴ = input, of positive definite matrices (`tf.cholesky`).
 
@@ -144,6 +148,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return apply_one("Cholesky", input, name=name)
 
 
+@takes_composites
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinants, shape [...] of [..., n, n] (`tf.matrix_determinant`)."""
     return apply_one("MatrixDeterminant", input, name=name)
@@ -169,6 +174,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
         return apply_one("MatrixTriangularSolve", chol, y, adjoint=True, lower=True)
 
 
+@takes_composites
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """log(determinant) of positive definite matrices (`tf.linalg.logdet`)."""
     with get_default_graph().name_scope(name or "logdet"):
@@ -179,6 +185,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         return apply_one("Mul", total.dtype.base.as_numpy_dtype(2), total, name="mul")
 
 
+@takes_composites
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The conjugate transposes of matrices (`tf.linalg.adjoint`)."""
     with get_default_graph().name_scope(name or "adjoint"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core import dtypes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims, merge
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -197,6 +198,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     return apply_one("Diag", diagonal, name=name)
 
 
+@takes_composites
 def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonal (shape d) of a tensor of shape [*d, *d] (`tf.diag_part`)."""
     return apply_one("DiagPart", input, name=name)
@@ -231,6 +233,7 @@ def _padding(value: Any, like: Tensor) -> Any:
     return bool(value) if base.is_bool and not isinstance(value, Tensor) else value
 
 
+@takes_composites
 def matrix_diag_part(
     input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Tensor:
@@ -247,6 +250,7 @@ def matrix_set_diag(
     return apply_one("MatrixSetDiagV3", input, diagonal, k, name=name, align=align)
 
 
+@takes_composites
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum along the diagonal of each matrix (`tf.trace`), shape [...] of [..., rows, columns]."""
     with get_default_graph().name_scope(name or "Trace") as scope:

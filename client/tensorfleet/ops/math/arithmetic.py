@@ -256,6 +256,7 @@ def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("Minimum", x, y, name=name)
 
 
+@takes_composites
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """A tensor or IndexedSlices `x` times a number (`tf.scalar_mul`).
 
@@ -270,22 +271,26 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return multiply(scalar, x, name)
 
 
+@takes_composites
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     """The representable number next to x1 in the direction of x2 (`tf.math.nextafter`). float32, float64."""
     return apply_one("NextAfter", x1, x2, name=name)
 
 
+@takes_composites
 def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x · log(y), and 0 where x is 0 (`tf.math.xlogy`)."""
     return apply_one("Xlogy", x, y, name=name)
 
 
+@takes_composites
 def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x · log(1 + y), and 0 where x is 0 (`tf.math.xlog1py`)."""
     with get_default_graph().name_scope(name or "xlog1py"):
         return apply_one("Xlog1py", x, y)
 
 
+@takes_composites
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, and 0 where x is 0 (`tf.math.xdivy`)."""
     with get_default_graph().name_scope(name or "xdivy"):

@@ -157,11 +157,13 @@ def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("BitwiseXor", x, y, name=name)
 
 
+@takes_composites
 def invert(x: Any, name: str | None = None) -> Tensor:
     """~x, of integers (`tf.bitwise.invert`)."""
     return apply_one("Invert", x, name=name)
 
 
+@takes_composites
 def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x · 2ʸ without the bits that leave the dtype (`tf.bitwise.left_shift`).
 
@@ -170,6 +172,7 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply_one("LeftShift", x, y, name=name)
 
 
+@takes_composites
 def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The floor of x / 2ʸ (`tf.bitwise.right_shift`).
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, shapes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -81,6 +82,7 @@ op(
 )
 
 
+@takes_composites
 def matmul(
     a: Any,
     b: Any,

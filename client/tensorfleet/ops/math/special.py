@@ -49,23 +49,27 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     return apply_one("Polygamma", a, x, name=name)
 
 
+@takes_composites
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
     """Hurwitz's zeta function, the sum of (q + k)⁻ˣ over all k ≥ 0 (`tf.math.zeta`). float32, float64."""
     return apply_one("Zeta", x, q, name=name)
 
 
+@takes_composites
 def erfinv(x: Any, name: str | None = None) -> Tensor:
     """The inverse of the error function (`tf.math.erfinv`)."""
     with get_default_graph().name_scope(name or "erfinv"):
         return apply_one("Erfinv", x)
 
 
+@takes_composites
 def ndtri(x: Any, name: str | None = None) -> Tensor:
     """The quantile of the standard normal distribution at probability x (`tf.math.ndtri`)."""
     with get_default_graph().name_scope(name or "ndtri"):
         return apply_one("Ndtri", x)
 
 
+@takes_composites
 def erfcinv(x: Any, name: str | None = None) -> Tensor:
     """The inverse of erfc (`tf.math.erfcinv`)."""
     with get_default_graph().name_scope(name or "erfcinv"):

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tensorfleet.core import dtypes
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.tensor import Tensor
@@ -20,6 +21,7 @@ def _axes(axes: Any) -> list[int]:
     return [int(a) for a in axes] if hasattr(axes, "__len__") else [int(axes)]
 
 
+@takes_composites
 def swish(features: Any, beta: Any = 1.0) -> Tensor:
     """features · sigmoid(beta · features) (`tf.nn.swish`, `tf.nn.silu`)."""
     features = convert_to_tensor(features, name="features")

@@ -230,16 +230,16 @@ def sql_dataset(node: KernelNode) -> Make:
 
     def make(driver: Any, source: Any, query: Any) -> Dataset:
         if _text(driver) != b"sqlite":
-            name = _text(driver).decode("utf-8", "backslashreplace")
-            raise invalid(f"The database type, {name}, is not supported by SqlDataset: use sqlite")
+            kind = _text(driver).decode("utf-8", "backslashreplace")
+            raise invalid(f"The database type, {kind}, is not supported by SqlDataset: use sqlite")
         name, text = _text(source), _text(query)
 
         def read() -> bytes:
             with files.open_for_read(name) as file:
                 size = file.seek(0, 2)
                 if size > _MAX_DATABASE_BYTES:
-                    text = f"A database of {size} bytes is larger than the {_MAX_DATABASE_BYTES} allowed"
-                    raise errors.ResourceExhaustedError(None, None, text)
+                    why = f"A database of {size} bytes is larger than the {_MAX_DATABASE_BYTES} allowed"
+                    raise errors.ResourceExhaustedError(None, None, why)
             return files.read(name)
 
         return SqlRows(read, text, types)

@@ -3,6 +3,7 @@
 from tests.compat.op_programs import (
     OPS,
     array_parts,
+    corners,
     linear_algebra,
     quantized,
     quantized_layers,
@@ -20,6 +21,7 @@ from tests.compat.op_programs import (
 __all__ = [
     "OPS",
     "array_parts",
+    "corners",
     "linear_algebra",
     "quantized",
     "quantized_layers",

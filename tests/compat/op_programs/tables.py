@@ -3,6 +3,7 @@
 from tests.compat.op_programs import (
     OPS,
     array_parts,
+    bounded_numbers,
     corners,
     linear_algebra,
     quantized,
@@ -13,6 +14,7 @@ from tests.compat.op_programs import (
     reference_handles,
     small_parts,
     small_types,
+    sound,
     variant_values,
     windows,
     windows_by_size,
@@ -21,6 +23,7 @@ from tests.compat.op_programs import (
 __all__ = [
     "OPS",
     "array_parts",
+    "bounded_numbers",
     "corners",
     "linear_algebra",
     "quantized",
@@ -31,6 +34,7 @@ __all__ = [
     "reference_handles",
     "small_parts",
     "small_types",
+    "sound",
     "windows",
     "windows_by_size",
     "variant_values",

@@ -11,6 +11,7 @@ from tensorfleet_service.devices import native
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 _FOUR_BYTES = (np.dtype(np.float32), np.dtype(np.int32))
 
@@ -189,8 +190,40 @@ def _top(node: KernelNode) -> Kernel:
 def _descending(xp: Any, x: Any) -> Any:
     """The order of each row from the greatest element on; of equal ones the first comes first."""
     # Backwards twice, because sorting in ascending order keeps the order of equal elements.
-    ascending = xp.argsort(x[..., ::-1], axis=-1, kind="stable")
+    ascending = _ascending(xp, x[..., ::-1])
     return x.shape[-1] - 1 - ascending[..., ::-1]
+
+
+SORTED_AT_ONCE = 1 << 20
+"""Number of elements that are sorted without a look at the step."""
+
+
+def _ascending(xp: Any, x: Any) -> Any:
+    """The order of each row from the least element on; of equal ones the first comes first.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    if xp is not np or x.size <= SORTED_AT_ONCE:
+        return xp.argsort(x, axis=-1, kind="stable")
+    size = x.shape[-1]
+    rows = x.reshape(-1, size)
+    order = np.empty(rows.shape, np.intp)
+    if size <= SORTED_AT_ONCE:
+        count = SORTED_AT_ONCE // size
+        for i in range(0, len(rows), count):
+            check_step()
+            order[i : i + count] = np.argsort(rows[i : i + count], axis=-1, kind="stable")
+        return order.reshape(x.shape)
+    for row, places in zip(rows, order, strict=True):
+        for begin in range(0, size, SORTED_AT_ONCE):
+            check_step()
+            part = slice(begin, begin + SORTED_AT_ONCE)
+            np.add(np.argsort(row[part], kind="stable"), begin, out=places[part])
+        # What is sorted in pieces is merged, which takes a fraction of the time.
+        check_step()
+        places[:] = places[np.argsort(row[places], kind="stable")]
+    return order.reshape(x.shape)
 
 
 def _candidates(xp: Any, x: Any, k: int) -> Any:

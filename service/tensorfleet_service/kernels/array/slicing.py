@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -108,6 +109,18 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
         return result[()]
 
     return run
+
+
+def slice_into(attrs: dict[str, Any]) -> Callable[..., Any]:
+    """The view of an array that a slice with the attributes of a StridedSliceGrad takes.
+
+    The function it returns takes the array and begin, end and strides, and raises InvalidArgumentError where
+    they do not fit.
+    """
+    spec = SliceSpec.of_attrs(attrs)
+    return lambda array, begin, end, strides: array[
+        _view(slice_index(spec, array.shape, begin, end, strides))
+    ]
 
 
 def _view(index: Index) -> Index:

@@ -9,8 +9,16 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices import native
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.sparse import numbered
-from tensorfleet_service.kernels.values import array_kernel, host_array, ints, invalid, results, shape_text
+from tensorfleet_service.kernels.sparse import is_in, numbered
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    each_string,
+    host_array,
+    ints,
+    invalid,
+    results,
+    shape_text,
+)
 
 
 @array_kernel("Unique", "UniqueWithCounts")
@@ -79,10 +87,10 @@ def list_diff(node: KernelNode) -> Kernel:
             if value.ndim != 1:
                 raise invalid(f"{name} should be a 1D vector.")
         if strings:
-            known = set(y.tolist())
-            kept = np.array([item not in known for item in x.tolist()], np.bool_)
+            known = set(each_string(y))
+            kept = np.fromiter((item not in known for item in each_string(x)), np.bool_, x.size)
         else:
-            kept = ~xp.isin(x, y)
+            kept = ~(is_in if xp is np else xp.isin)(x, y)
         return x[kept], xp.nonzero(kept)[0].astype(dtype)
 
     return run

@@ -12,7 +12,9 @@ from tensorfleet_service.kernels.sparse import (
     Array,
     check,
     check_inside,
+    distinct,
     elements,
+    is_in,
     linear,
     ranked,
     sizes_of,
@@ -64,18 +66,19 @@ def set_size(node: KernelNode) -> Kernel:
         if len(rows):
             values, numbers = ranked(found)
             places, of_rows = np.unique(rows, return_inverse=True)
-            pairs = np.unique(of_rows.reshape(-1) * len(values) + numbers)
+            pairs = distinct(of_rows.reshape(-1) * len(values) + numbers)
             result[places] = np.bincount(pairs // len(values), minlength=len(places))
         return result.reshape(sizes)
 
     return run
 
 
+# Of numbers in ascending order, each there once.
 _OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
-    "a-b": np.setdiff1d,
-    "b-a": lambda a, b: np.setdiff1d(b, a),
-    "intersection": np.intersect1d,
-    "union": np.union1d,
+    "a-b": lambda a, b: a[~is_in(a, b)],
+    "b-a": lambda a, b: b[~is_in(b, a)],
+    "intersection": lambda a, b: a[is_in(a, b)],
+    "union": lambda a, b: distinct(np.concatenate([a, b])),
 }
 
 
@@ -89,7 +92,8 @@ def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
     # One number for each pair of a row and an element, less than the product of their numbers.
     pairs = rows.reshape(-1) * max(len(values), 1) + numbers
     count = len(a[0])
-    kept = _OPERATIONS[node.attrs["set_operation"].decode().lower()](pairs[:count], pairs[count:])
+    operation = _OPERATIONS[node.attrs["set_operation"].decode().lower()]
+    kept = operation(distinct(pairs[:count]), distinct(pairs[count:]))
     found, element = np.divmod(kept, max(len(values), 1))
     starts = starts_of(found)
     lengths = np.diff(np.append(starts, len(found)))

@@ -359,6 +359,7 @@ def barrier(types: list[Any]) -> Any:
 
 
 RESOURCES: dict[str, Case] = {
+    "choice in a vector": lambda: R.Switch(data=f(), pred=given([True, False])).output_true,
     "queue that keeps more": lambda: again(lambda: shuffling("q"), lambda: shuffling("q", least=6)),
     "queue of other seed": lambda: again(lambda: shuffling("r"), lambda: shuffling("r", seed=13)),
     "queue of another kind": lambda: again(

@@ -245,4 +245,139 @@ LISTS: dict[str, Case] = {
     )[0],
 }
 
-CASES: dict[str, Case] = {**ARRAYS, **MATHS, **TENSOR_ARRAYS, **LISTS}
+
+def conv(images: Any, weights: Any) -> Any:
+    return R.Conv2D(input=images, filter=weights, strides=[1, 1, 1, 1], padding="SAME")
+
+
+def norm(x: Any, sizes: tuple[int, int, int, int] = (3, 3, 3, 3)) -> Any:
+    scale, offset, mean, variance = (f(size) for size in sizes)
+    return R.FusedBatchNormV3(
+        x=x, scale=scale, offset=offset, mean=mean, variance=variance, is_training=False
+    )[0]
+
+
+def norm_gradient(gradient: Any, x: Any, sizes: tuple[int, int, int] = (3, 3, 3)) -> Any:
+    scale, mean, variance = (f(size) for size in sizes)
+    return R.FusedBatchNormGradV3(
+        y_backprop=gradient,
+        x=x,
+        scale=scale,
+        reserve_space_1=mean,
+        reserve_space_2=variance,
+        reserve_space_3=f(3),
+    )[0]
+
+
+def max_pool(images: Any, ksize: list[int], strides: list[int]) -> Any:
+    return R.MaxPool(input=images, ksize=ksize, strides=strides, padding="SAME")
+
+
+LAYERS: dict[str, Case] = {
+    "images of three dimensions": lambda: conv(f(2, 4, 4), f(2, 2, 2, 3)),
+    "filter of three dimensions": lambda: conv(f(2, 4, 4, 2), f(2, 2, 3)),
+    "empty filter": lambda: conv(f(1, 2, 2, 2), f(0, 2, 2, 3)),
+    "filter without depth": lambda: conv(f(1, 2, 2, 2), f(1, 1, 0, 3)),
+    "groups": lambda: conv(f(1, 4, 4, 4), f(2, 2, 2, 3)),
+    "depth of volumes": lambda: R.Conv3D(
+        input=f(1, 2, 4, 4, 3), filter=f(2, 2, 1, 2, 3), strides=[1] * 5, padding="SAME"
+    ),
+    "depthwise filter": lambda: R.DepthwiseConv2dNative(
+        input=f(1, 4, 4, 2), filter=f(2, 2, 2), strides=[1] * 4, padding="SAME"
+    ),
+    "windows over parts of channels": lambda: max_pool(f(1, 4, 4, 3), [1, 1, 1, 2], [1, 1, 1, 2]),
+    "windows over common channels": lambda: max_pool(f(1, 4, 4, 4), [1, 1, 1, 2], [1, 1, 1, 1]),
+    "windows over places and channels": lambda: max_pool(f(1, 4, 4, 4), [1, 2, 1, 2], [1, 1, 1, 2]),
+    "scale of other channels": lambda: norm(f(1, 2, 2, 3), (2, 3, 3, 3)),
+    "offset of other channels": lambda: norm(f(1, 2, 2, 3), (3, 2, 3, 3)),
+    "mean of other channels": lambda: norm(f(1, 2, 2, 3), (3, 3, 2, 3)),
+    "matrix to normalize": lambda: norm(f(2, 3)),
+    "gradient of other shape": lambda: norm_gradient(f(1, 2, 2, 3), f(1, 2, 2, 2)),
+    "gradient for other mean": lambda: norm_gradient(f(1, 2, 2, 3), f(1, 2, 2, 3), (3, 2, 3)),
+}
+
+
+def text(*values: bytes) -> Any:
+    return given(np.array(values, object))
+
+
+def ngrams(splits: list[int]) -> Any:
+    return R.StringNGrams(
+        data=text(b"a", b"b"),
+        data_splits=j(splits),
+        separator="|",
+        ngram_widths=[2],
+        left_pad="",
+        right_pad="",
+        pad_width=0,
+        preserve_short_sequences=False,
+    ).ngrams
+
+
+TEXTS: dict[str, Case] = {
+    "patterns": lambda: R.RegexReplace(input=text(b"a"), pattern=text(b"a", b"b"), rewrite=given(b"")),
+    "rewrites": lambda: R.RegexReplace(input=text(b"a"), pattern=given(b"a"), rewrite=text(b"a", b"b")),
+    "splits behind the end of words": lambda: ngrams([0, 7]),
+    "splits behind the begin of words": lambda: ngrams([1, 2]),
+    "splits that go back": lambda: ngrams([0, 2, 1, 2]),
+    "base64 of five letters": lambda: tf.decode_base64(text(b"YWJjY")),
+    "no number of segments": lambda: R.UnsortedSegmentJoin(
+        inputs=text(b"a"), segment_ids=i([0]), num_segments=i([3])
+    ),
+    "negative number of segments": lambda: R.UnsortedSegmentJoin(
+        inputs=text(b"a"), segment_ids=i([0]), num_segments=i(-3)
+    ),
+    "character behind the end": lambda: tf.strings.substr(text(b"abc"), i([9]), i([1]), unit="UTF8_CHAR"),
+}
+
+MATRICES: dict[str, Case] = {
+    "NaN in a symmetric matrix": lambda: tf.self_adjoint_eigvals(given(np.full((2, 2), np.nan, np.float32))),
+    "two diagonals": lambda: R.TridiagonalSolve(diagonals=f(2, 3), rhs=f(3, 1)),
+    "fewer rows": lambda: R.TridiagonalSolve(diagonals=f(3, 3), rhs=f(2, 1)),
+    "shorter diagonal": lambda: R.TridiagonalMatMul(
+        superdiag=f(1, 2), maindiag=f(1, 3), subdiag=f(1, 3), rhs=f(3, 2)
+    ),
+    "gradient of another matrix": lambda: R.CholeskyGrad(l=f(2, 2), grad=f(3, 3)),
+    "triangle that is not square": lambda: tf.matrix_triangular_solve(f(2, 3), f(2, 1)),
+}
+
+
+def again(first: Case, second: Case) -> Any:
+    """The second of two resources with one name."""
+    with tf.control_dependencies([first()]):
+        return second()
+
+
+def shuffling(name: str, least: int = 5, seed: int = 12) -> Any:
+    return R.RandomShuffleQueueV2(
+        component_types=[tf.float32], capacity=10, min_after_dequeue=least, seed=seed, shared_name=name
+    )
+
+
+def barrier(types: list[Any]) -> Any:
+    return R.Barrier(component_types=types, shapes=[[]] * len(types), shared_name="barrier")
+
+
+RESOURCES: dict[str, Case] = {
+    "choice in a vector": lambda: R.Switch(data=f(), pred=given([True, False])).output_true,
+    "queue that keeps more": lambda: again(lambda: shuffling("q"), lambda: shuffling("q", least=6)),
+    "queue of other seed": lambda: again(lambda: shuffling("r"), lambda: shuffling("r", seed=13)),
+    "queue of another kind": lambda: again(
+        lambda: shuffling("s"),
+        lambda: R.FIFOQueueV2(component_types=[tf.float32], capacity=10, shared_name="s"),
+    ),
+    "barrier of other types": lambda: again(
+        lambda: barrier([tf.float32]), lambda: barrier([tf.float32, tf.int32])
+    ),
+}
+
+CASES: dict[str, Case] = {
+    **ARRAYS,
+    **MATHS,
+    **TENSOR_ARRAYS,
+    **LISTS,
+    **LAYERS,
+    **TEXTS,
+    **MATRICES,
+    **RESOURCES,
+}

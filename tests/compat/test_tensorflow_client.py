@@ -92,6 +92,16 @@ def test_placeholder_on_ps_split_over_two_workers(fleet: Cluster) -> None:
     fleet.wait_for_log("/job:worker/replica:0/task:1/device:CPU:0", "worker", 0)  # the placement
 
 
+def test_trace_of_a_step_of_constants(fleet: Cluster) -> None:
+    """A device that has part in a step is in its statistics, whatever was left to compute there."""
+    metadata = tf.RunMetadata()
+    with tf.Session(fleet.target("worker")) as session:
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        assert session.run(tf.constant(2.0) + 1, options=options, run_metadata=metadata) == 3
+    (stats,) = metadata.step_stats.dev_stats
+    assert stats.device == "/job:worker/replica:0/task:0/device:CPU:0"
+
+
 def test_in_graph_replication(fleet: Cluster) -> None:
     values = np.arange(24, dtype=np.float32).reshape(6, 4)
     with tf.device("/job:ps/task:0/cpu:0"):

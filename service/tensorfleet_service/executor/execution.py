@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet.core.dims import format_dims
 from tensorfleet_service.devices.scope import Shared, is_gpu
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.frames import Iteration, LoopFrame
@@ -228,7 +229,11 @@ class Execution:
         if dead:
             self._give_dead(op, iteration)
             return
-        value, taken = values[0], 1 if values[1] else 0
+        value, choice = values
+        if getattr(choice, "ndim", 0):
+            text = f"The second input must be a scalar, but it has shape {format_dims(choice.shape)}"
+            raise node_error(op.node, errors.InvalidArgumentError(None, None, text), None, list)
+        taken = 1 if choice else 0
         self._give(op, 1 - taken, iteration, DEAD)
         self._give(op, taken, iteration, value)
         self._give_controls(op, iteration, None)

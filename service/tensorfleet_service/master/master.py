@@ -185,7 +185,7 @@ class Master:
                 metadata.partition_graphs.append(to_graph_def(nodes))
         if options.trace_level < RunOptions.SOFTWARE_TRACE:
             return session.start(signature, feeds, done, None, may_block)
-        trace = StepTrace()
+        trace = StepTrace(node.assigned for _, nodes in signature.graphs for node in nodes)
 
         def end(error: errors.OpError | None, values: list[Any]) -> None:
             metadata.step_stats.CopyFrom(trace.step_stats())

@@ -310,6 +310,7 @@ class RandomShuffleQueue(Queue):
     Args:
         min_after_dequeue: the number of elements that stay in the queue until it is closed.
         draw: returns a random number of 32 bits.
+        seeds: those that `draw` was made with, by which queues of one name are compared.
     """
 
     kind = "RandomShuffleQueue"
@@ -323,8 +324,10 @@ class RandomShuffleQueue(Queue):
         capacity: int,
         min_after_dequeue: int,
         draw: Callable[[], int],
+        seeds: tuple[int, int] = (0, 0),
     ) -> None:
         super().__init__(name, dtypes, shapes, capacity)
+        self.seeds = seeds
         self.min_after_dequeue = min_after_dequeue
         self._draw = draw
 

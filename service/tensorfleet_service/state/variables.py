@@ -119,6 +119,8 @@ class Variable:
         Raises:
             InvalidArgumentError: `validate_shape` is set, and `value` has another shape than the variable.
         """
+        if isinstance(value, bytes):
+            value = np.asarray(value, object)  # what is read may be fetched, and that takes arrays
         dims = _dims_of(value)
         with self.lock:
             if validate_shape:
@@ -135,10 +137,12 @@ class Variable:
                     and current.dtype == value.dtype
                 ):
                     current[...] = value
-                elif isinstance(value, (np.generic, bytes)):
+                elif isinstance(value, np.generic):
                     current = value
+                elif value.ndim or not isinstance(value, np.ndarray) or value.dtype.hasobject:
+                    current = value.copy()
                 else:
-                    current = value.copy() if value.ndim or not isinstance(value, np.ndarray) else value[()]
+                    current = value[()]
             finally:
                 self._value = current
 

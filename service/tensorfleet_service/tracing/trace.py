@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import shapes
@@ -13,9 +14,15 @@ if TYPE_CHECKING:
 
 
 class StepTrace:
-    """Collects the records of a step's plans, from any threads."""
+    """Collects the records of a step's plans, from any threads.
 
-    def __init__(self) -> None:
+    Args:
+        devices: those that have part in the step. They are in its statistics even if all that ran there were
+            constants, which take no time.
+    """
+
+    def __init__(self, devices: Iterable[str] = ()) -> None:
+        self._devices = devices
         self._records: list[tuple[Node, int, int, Any, int]] = []
         self._merged: list[StepStats] = []
 
@@ -51,6 +58,10 @@ class StepTrace:
                 description.allocation_description.allocator_name = "cpu"
         for stats_of_task in self._merged:
             result.dev_stats.extend(stats_of_task.dev_stats)
+        recorded = {stats_of_device.device for stats_of_device in result.dev_stats}
+        for name in dict.fromkeys(self._devices):
+            if name and name not in recorded:
+                result.dev_stats.add(device=name)
         return result
 
 

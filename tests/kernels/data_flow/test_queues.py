@@ -299,7 +299,7 @@ def test_a_name_that_is_shared_is_one_queue_and_must_be_used_alike() -> None:
             session.run(other.size())
         wrong = tf.PaddingFIFOQueue(3, tf.int32, [[]], shared_name="shared")
         with pytest.raises(
-            tf.errors.InvalidArgumentError, match="Expected PaddingFIFOQueue, found FIFOQueueV2"
+            tf.errors.InvalidArgumentError, match="Expected FIFOQueue, found PaddingFIFOQueueV2"
         ):
             session.run(wrong.size())
 

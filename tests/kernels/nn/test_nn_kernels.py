@@ -102,21 +102,21 @@ GRADIENT = np.zeros((2, 6, 7, 4))
 @pytest.mark.parametrize(
     ("op", "inputs", "attrs", "message"),
     [
-        ("Conv2D", (X[0], W), CONV, r"input must be 4-dimensional\[6,7,3\]"),
+        ("Conv2D", (X[0], W), CONV, r"input must be 4-dimensional: \[6,7,3\]"),
         ("Conv2D", (X[..., :2], W), CONV, "input depth must be evenly divisible by filter depth: 2 vs 3"),
         ("Conv2D", (X[..., :0], W), CONV, "0 vs 3"),
-        ("Conv2DBackpropInput", (SHAPE, W[0], GRADIENT), CONV, r"filter must be 4-dimensional\[2,3,4\]"),
+        ("Conv2DBackpropInput", (SHAPE, W[0], GRADIENT), CONV, r"filter must be 4-dimensional: \[2,3,4\]"),
         ("Conv2DBackpropInput", (SHAPE, W[:, :, :2], GRADIENT), CONV, "divisible by filter depth: 3 vs 2"),
         ("Conv2DBackpropInput", (SHAPE[:3], W, GRADIENT), CONV, "input_sizes must have 4 elements, got 3"),
-        ("Conv2DBackpropFilter", (X[0], W_SHAPE, GRADIENT), CONV, r"input must be 4-dimensional\[6,7,3\]"),
+        ("Conv2DBackpropFilter", (X[0], W_SHAPE, GRADIENT), CONV, r"input must be 4-dimensional: \[6,7,3\]"),
         ("Conv2DBackpropFilter", (X[..., :2], W_SHAPE, GRADIENT), CONV, "divisible by filter depth: 2 vs 3"),
         ("Conv2DBackpropFilter", (X, W_SHAPE, GRADIENT[:, 1:]), CONV, r"\[5,7,4\], expected \[6,7,4\]"),
         ("DepthwiseConv2dNativeBackpropInput", (SHAPE, W[0], GRADIENT), CONV, "filter must be 4-dimensional"),
         ("DepthwiseConv2dNativeBackpropFilter", (X[0], W_SHAPE, GRADIENT), CONV, "input must be 4-dim"),
-        ("MaxPool", (X[0],), POOL, r"tensor_in must be 4-dimensional\[6,7,3\]"),
+        ("MaxPool", (X[0],), POOL, r"tensor_in must be 4-dimensional: \[6,7,3\]"),
         ("MaxPool", (X,), {**POOL, "ksize": [1, 0, 1, 1]}, "Sliding window ksize must be greater than 0"),
         ("AvgPoolGrad", (SHAPE[:3], X), POOL, "must describe 4-dimensional images"),
-        ("AvgPoolGrad", (SHAPE, X[0]), POOL, r"out_backprop must be 4-dimensional\[6,7,3\]"),
+        ("AvgPoolGrad", (SHAPE, X[0]), POOL, r"out_backprop must be 4-dimensional: \[6,7,3\]"),
     ],
 )
 def test_wrong_inputs(op: str, inputs: Any, attrs: dict[str, Any], message: str) -> None:

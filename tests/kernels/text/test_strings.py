@@ -54,7 +54,7 @@ def test_base64_and_case_and_length() -> None:
         assert encoded.tolist() == [item if pad else item.rstrip(b"=") for item in wanted]
         assert run_op("DecodeBase64", encoded).tolist() == items.tolist()
     for wrong in (b"a" * 11 + b"=" + b"a" * 12, b"*" * 24, b"a" * 25, b"aa==" * 5):
-        with pytest.raises(errors.InvalidArgumentError, match="Invalid character"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"Invalid character|1 modulo 4"):
             run_op("DecodeBase64", np.array([wrong], object))
     assert run_op("StringUpper", items).tolist() == [item.upper() for item in items]
     text = "aé€𝄞" * 9

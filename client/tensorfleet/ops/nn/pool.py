@@ -26,7 +26,10 @@ def _pool(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
     images, window = with_rank(op.inputs[0].dims, 4), op.attrs["ksize"]
     space = [windows.count(i, images[a], window[a]) for i, a in enumerate(windows.space_axes)]
-    return [windows.shape(images[0], space, images[windows.channel_axis])]
+    depth, channels = window[windows.channel_axis], images[windows.channel_axis]
+    if depth > 1 and channels is not None:  # windows over neighbouring channels do not overlap
+        channels //= depth
+    return [windows.shape(images[0], space, channels)]
 
 
 def _max_pool_grad(op: RuleNode) -> list[Dims]:

@@ -69,6 +69,8 @@ def _cut_bits(source: DType, target: DType) -> int:
     """How many bits of the fraction a cast between floating point types cuts off."""
     if not (source.is_floating and target.is_floating):
         return 0
+    if target is dtypes.bfloat16 and source is not dtypes.float32:
+        return 0  # as in TensorFlow, which rounds those
     finfo: Any = ml_dtypes.finfo
     return max(0, int(finfo(source.np).nmant) - int(finfo(target.np).nmant))
 

@@ -132,7 +132,7 @@ def sparse_split(node: KernelNode) -> Kernel:
             raise invalid("split_dim should be a scalar")
         axis, rank = int(split_dim), len(shape)
         if not -rank <= axis < rank:
-            raise invalid(f"Input split_dim should be between -{rank} and {rank}, got {axis}")
+            raise invalid(f"Input axis should be in range [-{rank}, {rank}), got {axis}")
         axis %= rank
         size = int(shape[axis])
         if not 1 <= count <= size:

@@ -14,7 +14,9 @@ from tensorfleet_service.kernels.values import (
     host_array,
     invalid,
     own,
+    shape_text,
     string_vector,
+    type_text,
 )
 from tensorfleet_service.state.barriers import Barrier, Ready
 from tensorfleet_service.threads.future import Future
@@ -47,9 +49,18 @@ def barrier(node: KernelNode) -> Kernel:
 
     def handle() -> Barrier:
         found = resources.get_or_create(container, BARRIER, shared, lambda: Barrier(shared, types, shapes))
-        if (found.dtypes, found.shapes) != (types, shapes):
-            wanted = ", ".join(t.name for t in types)
-            raise invalid(f"Shared barrier '{shared}' has other components than {wanted} of shapes {shapes}")
+        if found.dtypes != types:
+            known, wanted = (", ".join(map(type_text, dtypes)) for dtypes in (found.dtypes, types))
+            raise invalid(
+                f"Shared barrier '{shared}' has component types {known} but requested component types were "
+                f"{wanted}"
+            )
+        if found.shapes != shapes:
+            known, wanted = (", ".join(map(shape_text, each)) for each in (found.shapes, shapes))
+            raise invalid(
+                f"Shared barrier '{shared}' has component shapes {known} but requested component shapes were "
+                f"{wanted}"
+            )
         return found
 
     return handle

@@ -63,7 +63,8 @@ def _make(node: KernelNode, name: str) -> Queue:
     match node.op.removesuffix("V2"):
         case "RandomShuffleQueue":
             draw = _numbers(attrs["seed"], attrs["seed2"]).__next__
-            return RandomShuffleQueue(name, types, shapes, capacity, attrs["min_after_dequeue"], draw)
+            least, seeds = attrs["min_after_dequeue"], (attrs["seed"], attrs["seed2"])
+            return RandomShuffleQueue(name, types, shapes, capacity, least, draw, seeds)
         case "PaddingFIFOQueue":
             return PaddingFIFOQueue(name, types, shapes, capacity)
         case "PriorityQueue":
@@ -89,11 +90,21 @@ def _check_same(node: KernelNode, found: Queue, name: str) -> None:
     if op == PriorityQueue.op:
         types, shapes = [dtypes.int64, *types], [(), *shapes]
     if found.op != op:
-        text = f"Expected {op.removesuffix('V2')}, found {found.op}"
+        text = f"Expected {found.op.removesuffix('V2')}, found {node.op}"
     elif found.capacity != attrs["capacity"]:
         text = (
             f"Shared queue '{name}' has capacity {found.capacity} but requested capacity was "
             f"{attrs['capacity']}"
+        )
+    elif isinstance(found, RandomShuffleQueue) and found.min_after_dequeue != attrs["min_after_dequeue"]:
+        text = (
+            f"Shared queue '{name}' has min_after_dequeue {found.min_after_dequeue} but requested "
+            f"min_after_dequeue was {attrs['min_after_dequeue']}."
+        )
+    elif isinstance(found, RandomShuffleQueue) and found.seeds != (attrs["seed"], attrs["seed2"]):
+        text = (
+            f"Shared queue '{name}' has random seeds {found.seeds} but requested seeds are "
+            f"{(attrs['seed'], attrs['seed2'])}."
         )
     elif found.dtypes != types:
         text = (

@@ -87,11 +87,21 @@ def _solve(node: KernelNode) -> Kernel:
 @kernel("Cholesky")
 def _cholesky(node: KernelNode) -> Kernel:
     xp = node.xp
-    message = "Cholesky decomposition was not successful. The input might not be valid."
 
     def cholesky(x: Any) -> Any:
         check_square(x)
-        return _or_fail(xp, xp.linalg.cholesky, message, x)
+        try:
+            return xp.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            pass
+        # Of the matrices that have no factor the lower triangle is NaN, those beside them have theirs.
+        result = xp.empty_like(x)
+        for place in np.ndindex(x.shape[:-2]):
+            try:
+                result[place] = xp.linalg.cholesky(x[place])
+            except np.linalg.LinAlgError:
+                result[place] = xp.tril(xp.full(x.shape[-2:], np.nan, x.dtype))
+        return result
 
     return _wide(node, cholesky)
 
@@ -130,7 +140,7 @@ def _triangular_solve(node: KernelNode) -> Kernel:
         size = matrix.shape[-1]
         if matrix.shape[-2] != size:
             raise invalid(
-                f"In[0] matrices in the last two dimensions must be square ({shape_text(matrix.shape)})"
+                f"In[0] matrices in the last dimensions must be square ({size} =/= {matrix.shape[-2]})"
             )
         try:
             batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
@@ -201,6 +211,8 @@ def _eigen(node: KernelNode) -> Kernel:
 
     def eigen(x: Any) -> Any:
         check_square(x)
+        if xp.isnan(x).any():
+            raise invalid(message)
         try:
             if compute_v:
                 e, v = xp.linalg.eigh(x)

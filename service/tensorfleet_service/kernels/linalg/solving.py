@@ -72,7 +72,9 @@ def _cholesky_grad(node: KernelNode) -> Kernel:
 
     def run(factor: Any, grad: Any) -> Any:
         _check("Input", factor, grad)
-        if factor.shape != grad.shape or factor.shape[-1] != factor.shape[-2]:
+        if factor.shape != grad.shape:
+            raise invalid("Inputs (L and grad) must have the same shape.")
+        if factor.shape[-1] != factor.shape[-2]:
             raise invalid("Inputs to CholeskyGrad must be square matrices of one shape.")
         dtype = factor.dtype
         if node.input_types[0] in SMALL_FLOATS:
@@ -156,10 +158,10 @@ def _tridiagonal_product(node: KernelNode) -> Kernel:
     def run(above: Any, main: Any, below: Any, rhs: Any) -> Any:
         _check("Input", above, main, below, rhs)
         expected = (*rhs.shape[:-2], 1, rhs.shape[-2])
-        for name, x in (("superdiag", above), ("maindiag", main), ("subdiag", below)):
+        for name, x in (("superdiagonal", above), ("main diagonal", main), ("subdiagonal", below)):
             if x.shape != expected:
                 raise invalid(
-                    f"{name} must have shape {shape_text(expected)}, instead got {shape_text(x.shape)}"
+                    f"Invalid {name} shape. It must be {shape_text(expected)}, but is {shape_text(x.shape)}"
                 )
         result = main.swapaxes(-1, -2) * rhs
         result[..., :-1, :] += above[..., 0, :-1, None] * rhs[..., 1:, :]
@@ -180,7 +182,14 @@ def _tridiagonal(node: KernelNode) -> Kernel:
         _check("Input", diagonals, rhs)
         size = diagonals.shape[-1]
         if diagonals.shape[-2] != 3:
-            raise invalid(f"Expected diagonals to have 3 rows, got {diagonals.shape[-2]}")
+            raise invalid(
+                f"Expected diagonals to be provided as a matrix with 3 rows, got {diagonals.shape[-2]} rows."
+            )
+        if rhs.shape[-2] != size:
+            raise invalid(
+                f"Expected the same number of left-hand sides and right-hand sides, got {size} and "
+                f"{rhs.shape[-2]}."
+            )
         if rhs.shape[-2] != size or diagonals.shape[:-2] != rhs.shape[:-2]:
             raise invalid(
                 f"Expected the diagonals and right-hand sides to agree, got {shape_text(diagonals.shape)} "
@@ -196,7 +205,7 @@ def _tridiagonal(node: KernelNode) -> Kernel:
 def _eliminated(xp: Any, diagonals: Any, rhs: Any, pivots: bool, perturbs: bool) -> Any:
     """The solutions by Gaussian elimination, with partial pivoting of neighbouring rows if `pivots`.
 
-    Without pivoting, raises InvalidArgumentError for a zero pivot; with it, such a system gives NaNs.
+    A system for which a pivot is zero gives NaNs.
     """
     size = rhs.shape[-2]
     above, main, below = (diagonals[..., i, :] for i in range(3))
@@ -206,6 +215,7 @@ def _eliminated(xp: Any, diagonals: Any, rhs: Any, pivots: bool, perturbs: bool)
     u[..., 0, 0] = main[..., 0]
     if size > 1:
         u[..., 0, 1] = above[..., 0]
+    unsolved = xp.zeros(main.shape[:-1], bool)
     tiny = xp.finfo(main.dtype).eps * xp.abs(diagonals).max()
     for i in range(size - 1):
         head, lower = u[..., i, 0].copy(), below[..., i + 1]
@@ -215,8 +225,9 @@ def _eliminated(xp: Any, diagonals: Any, rhs: Any, pivots: bool, perturbs: bool)
         pivot = xp.where(swaps, lower, head)
         if perturbs:
             pivot = xp.where(pivot == 0, tiny, pivot)
-        elif not pivots and (pivot == 0).any():
-            raise invalid("The first element of diagonals is zero." if not i else _SINGULAR)
+        elif not pivots:
+            unsolved |= pivot == 0
+            pivot = xp.where(pivot == 0, 1, pivot)
         factor = xp.where(swaps, head, lower) / pivot
         second = u[..., i, 1].copy()
         u[..., i, 0] = pivot
@@ -231,15 +242,15 @@ def _eliminated(xp: Any, diagonals: Any, rhs: Any, pivots: bool, perturbs: bool)
     last = u[..., size - 1, 0]
     if perturbs:
         u[..., size - 1, 0] = xp.where(last == 0, tiny, last)
-    elif not pivots and (last == 0).any():
-        raise invalid(_SINGULAR)
+    elif not pivots:
+        unsolved |= last == 0
+        u[..., size - 1, 0] = xp.where(last == 0, 1, last)
     for i in range(size - 1, -1, -1):
         if i + 1 < size:
             x[..., i, :] -= u[..., i, 1, None] * x[..., i + 1, :]
         if i + 2 < size:
             x[..., i, :] -= u[..., i, 2, None] * x[..., i + 2, :]
         x[..., i, :] /= u[..., i, 0, None]
+    if unsolved.any():
+        x[unsolved] = np.nan
     return x
-
-
-_SINGULAR = "A pivot is zero: the matrix is not invertible."

@@ -178,14 +178,19 @@ def _each_image(xp: Any, run: Callable[[tuple[int, int]], None], images: Any, pr
 
 def _check_depth(channels: int, weights: tuple[int, ...]) -> None:
     depth, filters = weights[-2:]
+    if len(weights) == 4 and not depth:
+        raise errors.InvalidArgumentError(None, None, "filter depth must be stricly positive, got 0")
     if 0 in weights:
         raise errors.InvalidArgumentError(
-            None, None, f"filter must not have zero elements, got shape {format_dims(weights)}"
+            None,
+            None,
+            "filter must not have zero elements (i.e. all dimensions must be non-zero): "
+            + format_dims(weights),
         )
     if len(weights) == 5:
         if channels != depth:
             raise errors.InvalidArgumentError(
-                None, None, f"Input depth must be equal to filter depth: {channels} vs {depth}"
+                None, None, f"Input depth must be evenly divisible by filter depth: {channels} vs {depth}"
             )
         return
     if not channels or not depth or channels % depth:
@@ -194,7 +199,9 @@ def _check_depth(channels: int, weights: tuple[int, ...]) -> None:
         )
     if filters % (channels // depth):
         raise errors.InvalidArgumentError(
-            None, None, "output depth must be evenly divisible by number of groups"
+            None,
+            None,
+            f"output depth must be evenly divisible by number of groups: {filters} vs {channels // depth}",
         )
 
 
@@ -240,8 +247,9 @@ def convolution(node: KernelNode) -> Kernel:
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, weights: Any) -> Any:
-        check_rank(images, "input", windows)
-        check_rank(weights, "filter", windows)
+        kind = "convolution " if rank_of(windows) == 4 else ""
+        check_rank(images, f"{kind}input", windows)
+        check_rank(weights, f"{kind}filter", windows)
         _check_depth(images.shape[windows.channel_axis], weights.shape)
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         weights = weights.astype(inner, copy=False)

@@ -41,7 +41,10 @@ def _check(inputs: Any, lengths: Any, error: Any = invalid) -> None:
     if lengths.ndim != 1:
         raise invalid("sequence_length is not a vector")
     if len(lengths) != inputs.shape[1]:
-        raise error("len(sequence_length) != batch_size.")
+        raise error(
+            f"len(sequence_length) != batch_size.  len(sequence_length):  {len(lengths)} batch_size: "
+            f"{inputs.shape[1]}"
+        )
     if not inputs.shape[2]:
         raise invalid("There must be one class or more, the blank")
     beyond = (lengths > len(inputs)) | (lengths < 0)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid
 
 
 def _by_channel(node: KernelNode) -> tuple[tuple[int, ...], Any]:
@@ -26,6 +26,32 @@ def _by_channel(node: KernelNode) -> tuple[tuple[int, ...], Any]:
         return vector.reshape(shape)
 
     return axes, spread
+
+
+def _as_images(x: Any, rank: int, channel_axis: int) -> Any:
+    """The images or volumes, with as many dimensions as their format has.
+
+    TensorFlow takes volumes in the formats of images, too: then depth and height become one dimension.
+    """
+    shape = x.shape
+    if rank == 4 and x.ndim == 5:
+        begin = 1 + (channel_axis == 1)
+        return x.reshape(*shape[:begin], shape[begin] * shape[begin + 1], *shape[begin + 2 :])
+    if x.ndim != rank:
+        ranks = "4 or 5" if rank == 4 else "5"
+        raise invalid(f"input must be {ranks}-dimensional{format_dims(shape)}")
+    return x
+
+
+def _check_channels(name: str, vector: Any, channels: int, when: str = "") -> None:
+    """Raises InvalidArgumentError where `vector` has not one number for each channel."""
+    if vector.ndim != 1:
+        raise invalid(f"{name} must be 1-dimensional{format_dims(vector.shape)}")
+    if vector.size != channels:
+        raise invalid(
+            f"{when}{name} must have the same number of elements as the channels of x, got {vector.size} and "
+            f"{channels}"
+        )
 
 
 @kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -53,22 +79,14 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
         return y, mean, variance
 
     def run(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
-        channels = x.shape[channel_axis] if x.ndim == rank else 0
+        shape = x.shape
+        x = _as_images(x, rank, channel_axis)
         vectors = [("scale", scale), ("offset", offset)]
         if not attrs["is_training"] or factor != 1:
             vectors += [("mean", mean), ("variance", variance)]
         for name, vector in vectors:
-            if x.ndim == rank and vector.shape != (channels,):
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"{name} must be a vector with as many elements as there are channels, {channels}, "
-                    f"but has shape {format_dims(vector.shape)}",
-                )
-        if x.ndim != rank:
-            raise errors.InvalidArgumentError(
-                None, None, f"input must be {rank}-dimensional{format_dims(x.shape)}"
-            )
+            when = "When is_training=false, " if name in ("mean", "variance") and factor == 1 else ""
+            _check_channels(name, vector, x.shape[channel_axis], when)
         x = x.astype(np.float32, copy=False)
         count = x.size // max(scale.size, 1)
         is_compiled = channel_axis == rank - 1 and takes(
@@ -93,7 +111,13 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
             centered *= spread(scale / xp.sqrt(used_variance + epsilon))
             centered += spread(offset)
             y = centered
-        outputs = (y.astype(dtype, copy=False), new_mean, new_variance, used_mean, used_variance)
+        outputs = (
+            y.astype(dtype, copy=False).reshape(shape),
+            new_mean,
+            new_variance,
+            used_mean,
+            used_variance,
+        )
         return (*outputs, xp.zeros(0, np.float32)) if reserved else outputs
 
     return run
@@ -115,7 +139,18 @@ def fused_batch_norm_grad(node: KernelNode) -> Kernel:
         native.batch_norm_grad(*arrays, rows, scale.size, epsilon, attrs["is_training"], thread_count())
         return own, scale_gradient, offset_gradient
 
+    channel_axis = len(axes) if channels_last else 1
+
     def run(gradient: Any, x: Any, scale: Any, mean: Any, variance: Any, *_: Any) -> tuple[Any, ...]:
+        if gradient.shape != x.shape:
+            raise invalid(
+                f"x and y_backprop must have same shape, but x has shape {format_dims(x.shape)} and "
+                f"y_backprop has shape {format_dims(gradient.shape)}"
+            )
+        shape = x.shape
+        x, gradient = (_as_images(value, len(axes) + 1, channel_axis) for value in (x, gradient))
+        for name, vector in (("scale", scale), ("reserve_space_1", mean), ("reserve_space_2", variance)):
+            _check_channels(name, vector, x.shape[channel_axis])
         gradient = gradient.astype(np.float32, copy=False)
         if (
             channels_last
@@ -124,7 +159,8 @@ def fused_batch_norm_grad(node: KernelNode) -> Kernel:
             and x.shape[-1:] == scale.shape == mean.shape == variance.shape
         ):
             nothing = np.zeros(0, np.float32)
-            return (*compiled(gradient, x, scale, mean, variance), nothing, nothing)
+            own, *others = compiled(gradient, x, scale, mean, variance)
+            return (own.reshape(shape), *others, nothing, nothing)
         count = np.float32(x.size // max(scale.size, 1))
         inverse = 1 / xp.sqrt(variance + epsilon)
         normal = x.astype(np.float32, copy=False) - spread(mean)
@@ -139,6 +175,6 @@ def fused_batch_norm_grad(node: KernelNode) -> Kernel:
         else:
             normal = gradient * spread(scale * inverse)
         empty = xp.zeros(0, np.float32)
-        return normal.astype(dtype, copy=False), scale_gradient, offset_gradient, empty, empty
+        return normal.astype(dtype, copy=False).reshape(shape), scale_gradient, offset_gradient, empty, empty
 
     return run

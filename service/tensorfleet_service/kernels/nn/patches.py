@@ -161,10 +161,8 @@ def check_rank(value: Any, name: str, windows: Windows) -> None:
     """Raises InvalidArgumentError for an array of another rank than images, volumes or weights have."""
     rank = rank_of(windows)
     if value.ndim != rank:
-        # TensorFlow's message for images has nothing in between.
-        between = "" if rank == 4 else ", got "
         raise errors.InvalidArgumentError(
-            None, None, f"{name} must be {rank}-dimensional{between}{format_dims(value.shape)}"
+            None, None, f"{name} must be {rank}-dimensional: {format_dims(value.shape)}"
         )
 
 

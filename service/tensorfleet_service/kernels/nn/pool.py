@@ -79,6 +79,8 @@ def lowest(dtype: Any) -> Any:
 
 @kernel("MaxPool", "MaxPool3D")
 def max_pool(node: KernelNode) -> Kernel:
+    if node.op == "MaxPool" and _depth(node) > 1:
+        return _max_over_depth(node)
     xp, (windows, window) = node.xp, _sliding(node)
 
     def run(images: Any) -> Any:
@@ -95,6 +97,41 @@ def max_pool(node: KernelNode) -> Kernel:
         for position in others:
             xp.maximum(out, padded[geometry.at(position)], out=out)
         return as_formatted(xp, out, windows)
+
+    return run
+
+
+def _depth(node: KernelNode) -> int:
+    """The number of channels in a window over images."""
+    ksize = node.attrs["ksize"]
+    return int(ksize[node_windows(node.attrs).channel_axis]) if len(ksize) == 4 else 1
+
+
+def _max_over_depth(node: KernelNode) -> Kernel:
+    """Windows over neighbouring channels of one place."""
+    windows, ksize, strides = node_windows(node.attrs), node.attrs["ksize"], node.attrs["strides"]
+    depth = _depth(node)
+    text = ""
+    if any(ksize[axis] != 1 for axis in (0, *windows.space_axes)):
+        text = "MaxPooling supports exactly one of pooling across depth or pooling across width/height."
+    elif strides[windows.channel_axis] != depth:
+        text = "Depthwise max pooling requires the depth window to equal the depth stride"
+    if text:
+        raise errors.UnimplementedError(None, None, text)
+    xp = node.xp
+
+    def run(images: Any) -> Any:
+        check_rank(images, "tensor_in", windows)
+        images = channels_last(xp, images, windows)[:, :: windows.strides[0], :: windows.strides[1]]
+        channels = images.shape[-1]
+        if channels % depth:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "Depthwise max pooling requires the depth window to evenly divide the input depth",
+            )
+        pooled = images.reshape(*images.shape[:-1], channels // depth, depth).max(-1)
+        return as_formatted(xp, pooled, windows)
 
     return run
 

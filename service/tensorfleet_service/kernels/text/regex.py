@@ -130,6 +130,9 @@ def regex_replace(node: KernelNode) -> Kernel:
     everywhere = node.attrs["replace_global"]
 
     def run(x: Any, pattern: Any, rewrite: Any) -> Any:
+        for name, value in (("Pattern", pattern), ("Rewrite", rewrite)):
+            if value.ndim:
+                raise invalid(f"{name} must be scalar, but received {shape_text(value.shape)}")
         replace = replacer(string_array(pattern).item(), string_array(rewrite).item(), everywhere)
         return _each(x, replace, object)
 

@@ -114,6 +114,8 @@ def string_split(node: KernelNode) -> Kernel:
         def split(text: bytes) -> list[bytes]:
             if not signs:
                 return list(_bytes(text))
+            if not text:
+                return []
             parts = split_text(text if len(signs) == 1 else text.translate(table), first)
             return [part for part in parts if part] if skip_empty else parts
 
@@ -168,10 +170,14 @@ def string_ngrams(node: KernelNode) -> Kernel:
         if splits.ndim != 1 or data.ndim != 1:
             raise invalid("data and data_splits must be vectors")
         ends = splits.tolist()
-        if ends and (ends[0] != 0 or ends[-1] != len(data) or (splits[1:] < splits[:-1]).any()):
-            raise invalid(
-                f"Invalid split values: they must begin with 0, grow, and end with the data size, {len(data)}"
-            )
+        if ends and ends[0] != 0:
+            raise invalid(f"First split value must be 0, got {ends[0]}")
+        wrong = np.flatnonzero((splits[1:] < splits[:-1]) | (splits[1:] > len(data)))
+        if wrong.size:
+            before, end = splits[wrong[0] : wrong[0] + 2].tolist()
+            raise invalid(f"Invalid split value {end}, must be in [{before}, {len(data)}]")
+        if ends and ends[-1] != len(data):
+            raise invalid(f"Last split value must be data size. Expected {len(data)}, got {ends[-1]}")
         items = list(each_string(data))
         text = sum(len(item) for item in items) + len(data) * len(separator)
         if text * sum(widths) > MAX_TEXT:
@@ -191,10 +197,10 @@ def unsorted_segment_join(node: KernelNode) -> Kernel:
 
     def run(inputs: Any, ids: Any, number: Any) -> Any:
         if np.ndim(number):
-            raise invalid("Number of segments should be a scalar")
+            raise invalid("Number of segments must be a scalar")
         count = int(number)
         if count < 0:
-            raise invalid(f"Number of segments should be non-negative but got {count}")
+            raise invalid(f"Number of segments must be non-negative but got {count}")
         if inputs.shape[: ids.ndim] != ids.shape:
             raise invalid(
                 f"inputs.shape = {shape_text(inputs.shape)} does not start with segment_ids.shape = "

@@ -276,18 +276,23 @@ def substr(node: KernelNode) -> Kernel:
         for i, (item, begin, count) in enumerate(zip(*columns, strict=True)):
             part = cut(item, begin, count)
             if part is None:
-                raise invalid(f"pos {begin} out of range for string b'{_text(item)}' at index {i}")
+                raise invalid(_outside(node, begin, item, i))
             result[i] = part
         return result.reshape(shape)
 
     return run
 
 
+def _outside(node: KernelNode, begin: int, item: bytes, index: int) -> str:
+    which = f" b'{_text(item)}'" if node.attrs["unit"] == b"BYTE" else ""
+    return f"pos {begin} out of range for string{which} at index {index}"
+
+
 def _cut_bytes(item: bytes, begin: int, count: int) -> bytes | None:
     if not -len(item) <= begin <= len(item):
         return None
     begin += len(item) if begin < 0 else 0
-    return item[begin : begin + max(count, 0)]
+    return item[begin : begin + count] if count >= 0 else item[begin:]
 
 
 def _cut_characters(item: bytes, begin: int, count: int) -> bytes | None:
@@ -369,6 +374,8 @@ def decode_base64(node: KernelNode) -> Kernel:
     decode_part = _by_parts(lambda part: base64.b64decode(part, b"-_", validate=True))
 
     def decode(item: bytes) -> bytes:
+        if len(item) % 4 == 1 and b"=" not in item[:-1]:
+            raise invalid("Base64 string length cannot be 1 modulo 4.")
         padded = item if item.endswith(b"=") else item + b"=" * (-len(item) % 4)
         if padded.find(b"=", 0, -2) >= 0:  # an end in the middle
             raise invalid("Invalid character found in base64.")

@@ -50,11 +50,14 @@ LEAST = 1 << 12
 """Number of elements from which a call pays: NumPy takes at least some microseconds for as many."""
 
 
-def takes(*arrays: Any) -> bool:
-    """Whether the compiled kernels are installed and take these arrays, of which the first must be large."""
+def takes(*arrays: Any, least: int | None = None) -> bool:
+    """Whether the compiled kernels are installed and take these arrays.
+
+    The first must have `least` elements, where that is given, else LEAST.
+    """
     return (
         native is not None
-        and arrays[0].size >= LEAST
+        and arrays[0].size >= (LEAST if least is None else least)
         and all(type(a) is np.ndarray and a.dtype == np.float32 and a.flags.c_contiguous for a in arrays)
     )
 
@@ -85,10 +88,13 @@ def add_rows(table: Any, places: Any, updates: Any) -> bool:
     return True
 
 
-MOST_INNER = 1 << 12
 MOST_LEFT = 3 << 16
-"""The greatest inner size of a product, and the most elements of its first operand, which is to stay in the
-second cache: beyond, NumPy's library, which divides both, is faster."""
+"""The most elements of the first operand of a product, which is to stay in the second cache: beyond, NumPy's
+library, which divides both operands, is faster."""
+
+MOST_INNER = 1 << 10, 1 << 12
+"""The greatest inner size of a product whose second operand is given as it is, or transposed. As it is, many
+rows of it are read at a time, and the longer they are together, the less of each."""
 
 LEAST_PRODUCT = 1 << 14
 """Number of multiplications of a product from which a call pays."""
@@ -106,7 +112,7 @@ def multiply(a: Any, b: Any, a_is_turned: bool, b_is_turned: bool) -> Any:
         work < LEAST_PRODUCT
         or native is None
         or inner != other
-        or inner > MOST_INNER
+        or inner > MOST_INNER[b_is_turned]
         or a.size > MOST_LEFT
         or type(a) is not np.ndarray
         or type(b) is not np.ndarray

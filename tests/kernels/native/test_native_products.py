@@ -73,8 +73,9 @@ def test_matrices_of_the_op(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.multiply(a.astype(np.float64), b.astype(np.float64), False, False) is None
     assert native.multiply(a, b[:20], False, False) is None
     assert native.multiply(a[:2], b[:, :2], False, False) is None
-    large = np.empty((2, native.MOST_INNER + 1), np.float32)
-    assert native.multiply(large, large, False, True) is None
+    for most, turned in zip(native.MOST_INNER, (False, True), strict=True):
+        left, right = np.empty((9, most + 1), np.float32), np.empty((most + 1, 9), np.float32)
+        assert native.multiply(left, right.reshape(9, -1) if turned else right, False, turned) is None
 
 
 BAD_SIZES = [0, -1, 5, 1 << 13, 1 << 31, (1 << 62) + 1, (1 << 63) - 1, -(1 << 63)]

@@ -54,7 +54,7 @@ def apply_update(node: KernelNode) -> Kernel:
         def dense(arrays: list[Any]) -> None:
             _check_shapes([*arrays, grad], [*state_names, names[gradient]])
             if (
-                takes(grad, *arrays)
+                takes(grad, *arrays, least=1)  # the compiled steps are at hand, and are one call
                 and not any(np.may_share_memory(grad, array) for array in arrays)
                 and apply_recorded(rule, switches, values, arrays, grad)
             ):

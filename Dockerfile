@@ -26,7 +26,7 @@ ARG CUDA=
 ARG CUPY_VERSION=14.2.0
 RUN if [ -n "$CUDA" ]; then \
       python -m pip --python /opt/tensorfleet/bin/python install -q --no-compile \
-        -c requirements.lock "cupy-cuda$CUDA[ctk]==$CUPY_VERSION"; \
+        -c requirements.lock -c requirements-dev.lock "cupy-cuda$CUDA[ctk]==$CUPY_VERSION" nvidia-ml-py; \
     fi
 COPY client client
 COPY service service

@@ -6,6 +6,10 @@ from tensorfleet.linear_operators import experimental as experimental
 from tensorfleet.linear_operators.base import (
     LinearOperator as LinearOperator,
 )
+from tensorfleet.linear_operators.blocks import (
+    LinearOperatorBlockDiag as LinearOperatorBlockDiag,
+    LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular,
+)
 from tensorfleet.linear_operators.circulant import (
     LinearOperatorCirculant as LinearOperatorCirculant,
     LinearOperatorCirculant2D as LinearOperatorCirculant2D,
@@ -13,29 +17,27 @@ from tensorfleet.linear_operators.circulant import (
 )
 from tensorfleet.linear_operators.combined import (
     LinearOperatorAdjoint as LinearOperatorAdjoint,
-    LinearOperatorBlockDiag as LinearOperatorBlockDiag,
-    LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular,
     LinearOperatorComposition as LinearOperatorComposition,
     LinearOperatorInversion as LinearOperatorInversion,
-    LinearOperatorKronecker as LinearOperatorKronecker,
 )
-from tensorfleet.linear_operators.diagonals import (
-    LinearOperatorDiag as LinearOperatorDiag,
+from tensorfleet.linear_operators.diagonals import LinearOperatorDiag as LinearOperatorDiag
+from tensorfleet.linear_operators.identities import (
     LinearOperatorIdentity as LinearOperatorIdentity,
     LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
     LinearOperatorZeros as LinearOperatorZeros,
 )
+from tensorfleet.linear_operators.kronecker import LinearOperatorKronecker as LinearOperatorKronecker
+from tensorfleet.linear_operators.low_rank import LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate
 from tensorfleet.linear_operators.matrices import (
     LinearOperatorFullMatrix as LinearOperatorFullMatrix,
     LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
 )
 from tensorfleet.linear_operators.structured import (
     LinearOperatorHouseholder as LinearOperatorHouseholder,
-    LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
     LinearOperatorPermutation as LinearOperatorPermutation,
     LinearOperatorToeplitz as LinearOperatorToeplitz,
-    LinearOperatorTridiag as LinearOperatorTridiag,
 )
+from tensorfleet.linear_operators.tridiagonal import LinearOperatorTridiag as LinearOperatorTridiag
 from tensorfleet.ops.array.constants import eye as eye
 from tensorfleet.ops.array.rearranging import (
     matrix_transpose as matrix_transpose,

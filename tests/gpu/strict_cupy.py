@@ -31,6 +31,8 @@ from tests.gpu.strict_array import (
     wrap,
     written,
 )
+from tests.gpu.strict_kernels import ElementwiseKernel
+from tests.gpu.strict_raw import RawKernel
 
 _OF_SCATTER = frozenset(("add", "subtract", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"))
 _SCATTERED = {
@@ -224,57 +226,6 @@ def _function(name: str, function: Callable[..., Any], parameters: list[str]) ->
     return call
 
 
-class ElementwiseKernel:
-    """As `cupy.ElementwiseKernel`, for bodies that are Python once the names of types are left out."""
-
-    def __init__(
-        self, in_params: str, out_params: str, operation: str, name: str = "kernel", **options: Any
-    ) -> None:
-        assert set(options) <= {"preamble", "options", "return_tuple", "reduce_dims"}
-        self.name = name
-        self._inputs = [part.split() for part in in_params.split(",")]
-        self._outputs = [part.split() for part in out_params.split(",")]
-        lines = [line.removeprefix("float ").removeprefix("double ") for line in operation.splitlines()]
-        self._code = compile("\n".join(line.removesuffix(";") for line in lines), name, "exec")
-
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
-        names: dict[str, Any] = dict(_C_FUNCTIONS)
-        values = [read(x) for x in args]
-        for (dtype, name), value in zip(self._inputs, np.broadcast_arrays(*values), strict=True):
-            if value.dtype != dtype:
-                raise TypeError(f"{name} of {self.name} is of {value.dtype}, not {dtype}")
-            names[name] = value
-        names["number"] = np.dtype(self._inputs[0][0]).type
-        with np.errstate(all="ignore"):
-            exec(self._code, names)
-        machine.counters.kernels += 1 - len(self._outputs)  # one launch for all outputs
-        return tuple(wrap(np.array(names[name], dtype), ()) for dtype, name in self._outputs)
-
-
-_C_FUNCTIONS = {
-    name: getattr(np, name)
-    for name in (
-        *("negative", "absolute", "square", "reciprocal", "sign", "maximum", "minimum", "power", "logaddexp"),
-        *(
-            "sqrt",
-            "exp",
-            "expm1",
-            "log",
-            "log1p",
-            "sin",
-            "cos",
-            "tanh",
-            "ceil",
-            "floor",
-            "rint",
-            "fmin",
-            "arctan",
-            "arctan2",
-        ),
-    )
-}
-
-
 class _Generator:
     """As `cupy.random.Generator`."""
 
@@ -422,6 +373,7 @@ def _build() -> ModuleType:
         setattr(made, name, getattr(np, name))
     made.random = SimpleNamespace(default_rng=_Generator)  # type: ignore[attr-defined]
     made.ElementwiseKernel = ElementwiseKernel  # type: ignore[attr-defined]
+    made.RawKernel = RawKernel  # type: ignore[attr-defined]
     made.ndarray = ndarray  # type: ignore[attr-defined]
     made.ufunc = Ufunc  # type: ignore[attr-defined]
     made.cuda = strict_cuda  # type: ignore[attr-defined]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,12 @@ import tensorfleet as tf
 from tensorfleet_service.kernels.math.cuda_fusion import OPTIONS, body, c_type, preamble
 from tensorfleet_service.kernels.math.formulas import FORMULAS, formula_function, steps
 from tensorfleet_service.kernels.math.fusion import FusedOp
+from tensorfleet_service.kernels.nn import cuda_rows
+from tensorfleet_service.kernels.random import cuda_philox
+from tensorfleet_service.kernels.training.optimizer_updates import RULES
+from tests.gpu import update_cases
 from tests.gpu.strict_array import Counters, Machine
+from tests.gpu.strict_kernels import compiled
 
 TYPES = (np.float32, np.float64)
 
@@ -48,58 +51,87 @@ def _nvrtc() -> Any:
     try:
         return ctypes.CDLL(str(found[0]) if found else "libnvrtc.so")
     except OSError:
-        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12")
+        pytest.skip("NVRTC has no wheel for this machine")
+
+
+_THREAD = "long i = blockIdx.x * (long)blockDim.x + threadIdx.x;"
+
+
+def _groups(dtype: Any) -> str:
+    """The source of a group for each op."""
+    functions = [
+        f'extern "C" __global__ {_function(name, dtype, f"{_THREAD} if (i < n)")}' for name in FORMULAS
+    ]
+    return "\n".join([preamble(dtype), *functions])
+
+
+def _samplers() -> str:
+    """The source of all distributions."""
+    lines = [cuda_philox.FUNCTIONS]
+    head = "unsigned long long key, unsigned long long low, unsigned long long high, long long total"
+    for name in cuda_philox.DISTRIBUTIONS:
+        for number in ("float", "double"):
+            own = cuda_philox.body(name, number == "double")
+            lines.append(f"__global__ void {name}_{number}({head}, {number}* y) {{ {_THREAD}\n{own} }}")
+    return "\n".join(lines)
+
+
+def _updates(dtype: Any) -> str:
+    """The source of all optimizers' updates."""
+    rules = [
+        f'extern "C" __global__ {update_cases.function(rule, dtype, f"{_THREAD} if (i < n)")}'
+        for rule in RULES
+        if rule not in update_cases.OP_BY_OP
+    ]
+    return "\n".join([preamble(dtype), *rules])
+
+
+def _rows(dtype: str) -> str:
+    """The source of softmax and cross entropy, each kernel in a namespace of its own."""
+    kernels = [(name, "int64") for name in cuda_rows._KERNELS] + [("sparse_cross_entropy", "int32")]
+    texts = (cuda_rows.source(name, dtype, index) for name, index in kernels)
+    return "\n".join(f"namespace n{i} {{ {text.replace(EXTERN, '')} }}" for i, text in enumerate(texts))
+
+
+EXTERN = 'extern "C" '
+
+SOURCES = {
+    "groups of float": lambda: _groups(np.float32),
+    "groups of double": lambda: _groups(np.float64),
+    "random numbers": _samplers,
+    "rows of float": lambda: _rows("float32"),
+    "rows of double": lambda: _rows("float64"),
+    "updates of float": lambda: _updates(np.float32),
+    "updates of double": lambda: _updates(np.float64),
+}
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-def test_the_source_compiles(architecture: str) -> None:
+@pytest.mark.parametrize("which", SOURCES)
+def test_the_source_compiles(which: str, architecture: str) -> None:
     nvrtc = _nvrtc()
-    head = "long i = blockIdx.x * (long)blockDim.x + threadIdx.x; if (i < n)"
-    for dtype in TYPES:
-        functions = [f'extern "C" __global__ {_function(name, dtype, head)}' for name in FORMULAS]
-        source = "\n".join([preamble(dtype), *functions]).encode()
-        program = ctypes.c_void_p()
-        assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"groups.cu", 0, None, None) == 0
-        options = [f"--gpu-architecture={architecture}".encode(), *(option.encode() for option in OPTIONS)]
-        status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
-        size = ctypes.c_size_t()
-        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        nvrtc.nvrtcGetProgramLog(program, log)
-        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-        assert status == 0, log.value.decode()
+    source = SOURCES[which]()
+    program = ctypes.c_void_p()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"source.cu", 0, None, None) == 0
+    options = [f"--gpu-architecture={architecture}".encode(), *(option.encode() for option in OPTIONS)]
+    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    assert status == 0, log.value.decode()
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def _as_c(dtype: Any) -> ctypes.CDLL:
     """The same source as C."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    folder = tmp_path_factory.mktemp("source")
-    libraries = {}
-    for dtype in TYPES:
-        functions = [_function(name, dtype, "for (long i = 0; i < n; i++)") for name in FORMULAS]
-        text = "\n".join(["#include <tgmath.h>", preamble(dtype, "static"), *functions])
-        source, library = folder / f"{c_type(dtype)}.c", folder / f"{c_type(dtype)}.so"
-        source.write_text(text)
-        arguments = [
-            "-std=c11",
-            "-O1",
-            "-ffp-contract=off",
-            "-shared",
-            "-fPIC",
-            str(source),
-            "-o",
-            str(library),
-        ]
-        subprocess.run([compiler, *arguments, "-lm"], check=True, timeout=100)
-        libraries[dtype] = ctypes.CDLL(str(library))
-    return libraries
+    functions = [_function(name, dtype, "for (long i = 0; i < n; i++)") for name in FORMULAS]
+    return compiled("\n".join(["#include <tgmath.h>", preamble(dtype, "static"), *functions]))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_it_computes_what_numpy_computes(compiled: Any, dtype: Any) -> None:
+def test_it_computes_what_numpy_computes(dtype: Any) -> None:
+    library = _as_c(dtype)
     corners = [0.0, -0.0, 1, -1, 0.5, -2.5, 3.5, 6, 7, 100, -100, np.inf, -np.inf, np.nan]
     grid = np.array([(a, b) for a in corners for b in corners], dtype).T
     inputs = [np.ascontiguousarray(row) for row in grid]
@@ -111,7 +143,7 @@ def test_it_computes_what_numpy_computes(compiled: Any, dtype: Any) -> None:
             wanted = function(*inputs[:count])
         found = np.empty_like(wanted)
         pointers = [ctypes.c_void_p(x.ctypes.data) for x in (*inputs[:count], found)]
-        getattr(compiled[dtype], f"{op_type}_{c_type(dtype)}")(*pointers, ctypes.c_long(found.size))
+        getattr(library, f"{op_type}_{c_type(dtype)}")(*pointers, ctypes.c_long(found.size))
         if not np.allclose(found, wanted, 1e-6 if dtype is np.float32 else 1e-14, 0, equal_nan=True):
             differing.append(op_type)
         elif not np.array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0])):

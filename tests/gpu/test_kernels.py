@@ -62,12 +62,17 @@ ELSEWHERE = {
         "TensorArrayConcatV3 TensorArraySplitV3 TensorArraySizeV3 TensorArrayGradV3 TensorArrayCloseV3 "
         "StackV2 StackPushV2 StackPopV2 StackCloseV2"
     ),
-    "variables, random numbers: test_sessions": (
+    "random numbers: test_random": (
+        "RandomUniform RandomStandardNormal TruncatedNormal StatelessRandomUniform StatelessRandomNormal "
+        "StatelessTruncatedNormal StatelessRandomUniformV2 StatelessRandomNormalV2 "
+        "StatelessTruncatedNormalV2 StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg "
+        "StatelessRandomGetAlg"
+    ),
+    "variables: test_sessions": (
         "Variable VariableV2 Assign TemporaryVariable DestroyTemporaryVariable VarHandleOp ReadVariableOp "
         "AssignVariableOp DestroyResourceOp DisableCopyOnRead AssignAdd AssignSub AssignAddVariableOp "
         "AssignSubVariableOp IsVariableInitialized VarIsInitializedOp VariableShape ScatterAdd ScatterSub "
-        "ScatterUpdate ResourceScatterAdd ResourceScatterSub ResourceScatterUpdate ResourceGather "
-        "RandomUniform RandomStandardNormal TruncatedNormal"
+        "ScatterUpdate ResourceScatterAdd ResourceScatterSub ResourceScatterUpdate ResourceGather"
     ),
 }
 

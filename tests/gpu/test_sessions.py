@@ -261,18 +261,6 @@ def test_a_checkpoint_of_the_device(gpus: Gpus, tmp_path: Any) -> None:
         np.testing.assert_array_equal(session.run(v), [0, 1, 2])
 
 
-@pytest.mark.parametrize("op", [tf.random_uniform, tf.random_normal, tf.truncated_normal])
-def test_random_numbers_are_those_of_the_cpu(gpus: Gpus, op: Any) -> None:
-    gpus()
-    with tf.device("/gpu:0"):
-        a = op([100], seed=7)
-    with tf.device("/cpu:0"):
-        b = op([100], seed=7)
-    with tf.Session() as session:
-        first, second = session.run([a, b])
-    np.testing.assert_array_equal(first, second)
-
-
 @pytest.mark.parametrize("dtype", [tf.float32, tf.int32])
 def test_arrays_of_tensors(gpus: Gpus, dtype: tf.DType) -> None:
     gpus()

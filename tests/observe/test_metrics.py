@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import tensorfleet as tf
-from tensorfleet_service.devices import gpu
+from tensorfleet_service.devices import gpu, nvml
 from tensorfleet_service.observe import metrics
 from tensorfleet_service.tracing import meter
 from tensorfleet_service.tracing.meter import BOUNDS, Histogram, OpSampler
@@ -294,10 +295,20 @@ def documented() -> dict[str, tuple[str, set[str]]]:
     return {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
 
 
-GPU_ONLY = {"tensorfleet_gpu_memory_bytes", "tensorfleet_gpu_memory_used_bytes"} | {
+GPU_MEMORY = {
+    "tensorfleet_gpu_memory_bytes",
+    "tensorfleet_gpu_memory_used_bytes",
     "tensorfleet_gpu_pool_bytes",
     "tensorfleet_gpu_pool_used_bytes",
 }
+GPU_CONDITION = {
+    "tensorfleet_gpu_utilization_ratio",
+    "tensorfleet_gpu_memory_utilization_ratio",
+    "tensorfleet_gpu_temperature_celsius",
+    "tensorfleet_gpu_power_watts",
+    "tensorfleet_gpu_memory_errors_total",
+}
+GPU_ONLY = GPU_MEMORY | GPU_CONDITION
 AT_ENDS = {"le"}  # of histograms
 
 
@@ -332,7 +343,7 @@ def test_the_page_has_every_metric(monkeypatch: pytest.MonkeyPatch, server: Make
 
 
 class _Runtime:
-    """As much of CuPy as `gpu.memory` and `gpu.visible` use, with two GPUs."""
+    """As much of CuPy as `gpu.memory`, `gpu.visible` and `nvml.condition` use, with two GPUs."""
 
     CUDARuntimeError = RuntimeError
 
@@ -343,6 +354,10 @@ class _Runtime:
     @staticmethod
     def memGetInfo() -> tuple[int, int]:
         return 300 - _Device.current, 1000
+
+    @staticmethod
+    def deviceGetPCIBusId(number: int) -> str:
+        return f"0000:0{number}:00.0"
 
 
 class _Device:
@@ -358,7 +373,8 @@ class _Device:
         _Device.current = 0
 
 
-def test_the_memory_of_gpus(server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def task_with_gpus(server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> Any:
     pool = SimpleNamespace(total_bytes=lambda: 200, used_bytes=lambda: 150)
     cuda = SimpleNamespace(runtime=_Runtime, Device=_Device)
     monkeypatch.setitem(
@@ -370,14 +386,69 @@ def test_the_memory_of_gpus(server: MakeServer, monkeypatch: pytest.MonkeyPatch)
     for number in range(2):
         name = f"/job:worker/replica:0/task:0/device:GPU:{number}"
         task._worker.devices[name] = replace(device, name=name, type="GPU")
-    found = scrape(task)
+    nvml._library.cache_clear()
+    yield task
+    nvml._library.cache_clear()
+
+
+def test_the_memory_of_gpus(task_with_gpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)  # cannot be imported
+    found = scrape(task_with_gpus)
     assert found("tensorfleet_gpus") == 2
     assert found("tensorfleet_gpu_memory_bytes", gpu="1") == 1000
     assert found("tensorfleet_gpu_memory_used_bytes", gpu="0") == 700
     assert found("tensorfleet_gpu_memory_used_bytes", gpu="1") == 701
     assert found("tensorfleet_gpu_pool_bytes", gpu="1") == 200
     assert found("tensorfleet_gpu_pool_used_bytes", gpu="1") == 150
-    assert {name for name in found.families if "_gpu_" in name} == GPU_ONLY
+    assert {name for name in found.families if "_gpu_" in name} == GPU_MEMORY
+
+
+def test_the_condition_of_gpus(task_with_gpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pynvml = pytest.importorskip("pynvml")
+
+    def power(handle: str) -> int:
+        if "01" in handle:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return 61_500
+
+    def errors(handle: str, kind: int, counter: int) -> int:
+        assert counter == pynvml.NVML_VOLATILE_ECC
+        return {pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED: 7, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED: 1}[
+            kind
+        ]
+
+    for name, function in {
+        "nvmlInit": lambda: None,
+        "nvmlDeviceGetHandleByPciBusId": lambda address: address,
+        "nvmlDeviceGetUtilizationRates": lambda handle: SimpleNamespace(gpu=75, memory=20),
+        "nvmlDeviceGetTemperature": lambda handle, sensor: 64,
+        "nvmlDeviceGetPowerUsage": power,
+        "nvmlDeviceGetTotalEccErrors": errors,
+    }.items():
+        monkeypatch.setattr(pynvml, name, function)
+    found = scrape(task_with_gpus)
+    assert found("tensorfleet_gpu_utilization_ratio", gpu="1") == 0.75
+    assert found("tensorfleet_gpu_memory_utilization_ratio", gpu="1") == 0.2
+    assert found("tensorfleet_gpu_temperature_celsius", gpu="0") == 64
+    assert found("tensorfleet_gpu_memory_errors_total", gpu="0", kind="corrected") == 7
+    assert found("tensorfleet_gpu_memory_errors_total", gpu="1", kind="uncorrected") == 1
+    assert found("tensorfleet_gpu_power_watts", gpu="0") == 61.5
+    families = found.families
+    assert [sample.labels["gpu"] for sample in families["tensorfleet_gpu_power_watts"].samples] == ["0"]
+    page = documented()
+    described_now = described(found)
+    assert {name: described_now[name] for name in GPU_ONLY} == {name: page[name] for name in GPU_ONLY}
+
+
+def test_without_a_driver_there_is_no_condition(task_with_gpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pynvml = pytest.importorskip("pynvml")
+
+    def missing() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", missing)
+    found = scrape(task_with_gpus)
+    assert {name for name in found.families if "_gpu_" in name} == GPU_MEMORY
 
 
 def test_why_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

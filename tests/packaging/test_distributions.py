@@ -21,6 +21,7 @@ DISTRIBUTIONS = {
     "grpc": "grpcio",
     "cupyx": "cupy",
     "PIL": "pillow",
+    "pynvml": "nvidia-ml-py",
     "re2": "google-re2",
     "tensorfleet_service": "",
 }

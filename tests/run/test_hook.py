@@ -158,7 +158,7 @@ assert tensor_shape.unknown_shape(2).as_list() == tensor_shape.matrix(None, None
 assert tensor_shape.vector(3) == tf.TensorShape([3])
 assert utils.smart_cond(True, lambda: 1, lambda: 2) == smart_cond.smart_cond(False, lambda: 2, lambda: 1) == 1
 assert normal.Normal is distributions.Normal is tf.distributions.Normal and standard_ops.add is tf.add
-assert gen_image_ops.resize_bilinear is tf.image.resize_bilinear
+assert gen_image_ops.resize_bilinear(tf.zeros([1, 2, 2, 1]), [4, 4], True).shape == [1, 4, 4, 1]
 v = tf.Variable(tf.zeros([2]), trainable=False)
 slot = slot_creator.create_slot(v, tf.ones([2]), "slot")
 x = tf.placeholder(tf.float32, [2])

@@ -172,10 +172,6 @@ def _seed(y: Tensor, given: Any, index: int) -> Gradient:
             apply_one("Identity", seed.indices, name=f"grad_ys_{index}_indices"),
             None if shape is None else apply_one("Identity", shape, name=f"grad_ys_{index}_shape"),
         )
-    if not shapes.as_shape(seed.dims).is_compatible_with(y.shape) and dtype is not dtypes.resource:
-        raise ValueError(
-            f"grad_ys[{index}] has shape {seed.shape}, but must have that of ys[{index}], {y.name}: {y.shape}"
-        )
     return apply_one("Identity", seed, name=f"grad_ys_{index}")
 
 

@@ -66,6 +66,35 @@ def register_from_proto(key: str, from_proto: Callable[[bytes, str | None], Any]
     _FROM_PROTO[key] = from_proto
 
 
+_TO_PROTO: dict[str, Callable[..., Any]] = {}
+"""From a collection to the function that makes a message from one of its objects and an export scope."""
+
+
+def register_proto_function(
+    collection_name: str,
+    proto_type: Any = None,
+    to_proto: Callable[..., Any] | None = None,
+    from_proto: Callable[..., Any] | None = None,
+) -> None:
+    """Registers how a collection's objects go into meta graphs and come out of them.
+
+    Args:
+        proto_type: the class of the messages.
+        to_proto: a function from an object, and `export_scope`, to a message.
+        from_proto: a function from a message, and `import_scope`, to an object.
+
+    Raises:
+        TypeError: one of the functions is given without the other.
+    """
+    if (to_proto is None) != (from_proto is None) or (to_proto is not None and not callable(to_proto)):
+        raise TypeError("Both to_proto and from_proto must be functions, or None.")
+    if to_proto is None or from_proto is None:
+        return
+    made = from_proto
+    _TO_PROTO[collection_name] = to_proto
+    _FROM_PROTO[collection_name] = lambda value, scope: made(proto_type.FromString(value), import_scope=scope)
+
+
 def export_meta_graph(
     filename: str | None = None,
     meta_info_def: MetaGraphDef.MetaInfoDef | None = None,
@@ -160,7 +189,11 @@ def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope:
     collection = CollectionDef()
     kinds = set()
     for item in items:
-        kind, value = _collected(item, scope)
+        if (to_proto := _TO_PROTO.get(key)) is not None:
+            message = to_proto(item, export_scope=scope)
+            kind, value = "bytes_list", None if message is None else message.SerializeToString()
+        else:
+            kind, value = _collected(item, scope)
         if not kind:
             logging.debug("Collection %s is not exported: it has a %s", key, type(item).__name__)
             return

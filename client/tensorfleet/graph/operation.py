@@ -39,6 +39,7 @@ class Operation:
     """
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_changes",
         "_control_flow_context",
@@ -84,6 +85,16 @@ class Operation:
         self._control_flow_context: Any = None
         self._control_outputs: list[Operation] = []
 
+    # Programs that rewrite graphs take them by these names.
+
+    @property
+    def _inputs(self) -> tuple[Tensor, ...]:
+        return self.inputs
+
+    @property
+    def _outputs(self) -> list[Tensor]:
+        return self.outputs
+
     @property
     def device(self) -> str:
         """The device that was asked for, such as "/job:worker/task:1"; "" leaves the choice to the master."""
@@ -92,6 +103,13 @@ class Operation:
     def _set_device(self, device: Any) -> None:
         self._device = device.to_string() if isinstance(device, DeviceSpec) else str(device or "")
         self._changed()
+
+    def _get_control_flow_context(self) -> Any:
+        """The loop or conditional that the operation lies in, or None."""
+        return self._control_flow_context
+
+    def _set_control_flow_context(self, ctx: Any) -> None:
+        self._control_flow_context = ctx
 
     @property
     def op_def(self) -> Any:

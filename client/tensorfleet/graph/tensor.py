@@ -26,10 +26,8 @@ class Tensor:
         dims: its static shape in the internal form: a tuple of int or None, or None for an unknown rank.
     """
 
-    __slots__ = (
-        *("__weakref__", "_consumers", "dims", "dtype", "op", "value_index"),
-        *("_keras_history", "_keras_mask"),  # set by Keras layers
-    )
+    # Libraries keep attributes of their own on tensors, hence __dict__.
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "dims", "dtype", "op", "value_index")
 
     # NumPy must leave `ndarray + Tensor` to Tensor.__radd__.
     __array_priority__ = 100
@@ -121,6 +119,8 @@ class Tensor:
             "session runs it. Use `if t is not None:` to test whether a tensor is defined, and tf.cond to "
             "branch on its value."
         )
+
+    __nonzero__ = __bool__  # its name in Python 2, by which libraries copy all operators
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(

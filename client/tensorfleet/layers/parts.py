@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from operator import index
 from typing import Any
 
 from tensorfleet.ops.common import apply_one
@@ -62,8 +63,12 @@ def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:
     Raises:
         ValueError: a wrong number of values, or values that are not positive.
     """
-    numbers = (value,) * rank if isinstance(value, int) else tuple(value)
-    if len(numbers) != rank or not all(isinstance(n, int) for n in numbers):
+    try:
+        # Integers of NumPy count, and Dimensions of static shapes.
+        numbers = tuple(map(index, value)) if isinstance(value, Iterable) else (index(value),) * rank
+    except TypeError:
+        numbers = ()
+    if len(numbers) != rank:
         raise ValueError(f"The `{name}` argument must be a tuple of {rank} integers. Received: {value}")
     if min(numbers) <= 0:
         raise ValueError(

@@ -27,6 +27,28 @@ from tensorfleet.ops.math.reduction import reduce_max, reduce_min, reduce_sum
 
 _makers: dict[str, Callable[..., Any]] = {}
 
+_HINTS = {
+    "is_self_adjoint": "self adjoint",
+    "is_non_singular": "non-singular",
+    "is_positive_definite": "positive-definite",
+    "is_square": "square",
+}
+
+
+def require_hints(operator: str, **hints: bool | None) -> None:
+    """Refuses hints that deny what all operators of a kind are.
+
+    Args:
+        operator: the kind, with its article.
+        hints: the hints that hold for the kind, as the caller gave them.
+
+    Raises:
+        ValueError: one of the hints is False.
+    """
+    for hint, value in hints.items():
+        if value is False:
+            raise ValueError(f"{operator} operator is always {_HINTS[hint]}.")
+
 
 def serve(**makers: Callable[..., Any]) -> None:
     """Tells what makes "adjoint", "inverse", "product" and "triangular" operators of others."""
@@ -159,7 +181,7 @@ class LinearOperator:
 
     def _assert_non_singular(self) -> Operation:
         limit = 1 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
-        return _asserted(
+        return op_of(
             checks.assert_less(
                 self.cond(), limit.astype(self.dtype.real_dtype.as_numpy_dtype), message="Singular matrix"
             )
@@ -167,11 +189,11 @@ class LinearOperator:
 
     def _assert_positive_definite(self) -> Operation:
         diagonal = matrix_diag_part(linalg.cholesky(self._to_dense()))
-        return _asserted(checks.assert_positive(_real(diagonal), message="Matrix was not positive definite."))
+        return op_of(checks.assert_positive(_real(diagonal), message="Matrix was not positive definite."))
 
     def _assert_self_adjoint(self) -> Operation:
         dense = self._to_dense()
-        return _asserted(
+        return op_of(
             checks.assert_equal(dense, linalg.adjoint(dense), message="Matrix was not equal to its adjoint.")
         )
 
@@ -492,7 +514,8 @@ def _real(x: Tensor) -> Tensor:
     return apply_one("Real", x, Tout=x.dtype.base.real_dtype) if x.dtype.base.is_complex else x
 
 
-def _asserted(check: Any) -> Operation:
+def op_of(check: Any) -> Operation:
+    """The operation of an assertion, which is one of these or, where it was decided at once, a tensor."""
     op: Operation = check.op if isinstance(check, Tensor) else check
     return op
 

@@ -10,7 +10,7 @@ from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.linear_operators.base import LinearOperator
+from tensorfleet.linear_operators.base import LinearOperator, require_hints
 from tensorfleet.linear_operators.batches import adjointed
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.joining import concat
@@ -47,8 +47,7 @@ class _Circulant(LinearOperator):
         is_square: bool | None,
         name: str,
     ) -> None:
-        if is_square is False:
-            raise ValueError("A Circulant operator is always square.")
+        require_hints("A Circulant", is_square=is_square)
         with framework.name_scope(name, values=[spectrum]):
             self._spectrum = convert_to_tensor(spectrum, name="spectrum")
         if self._spectrum.ndim is not None and self._spectrum.ndim < self._depth:

@@ -20,6 +20,7 @@ from tensorfleet.ops.debugging.weights import after, assert_broadcastable, broad
 from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn import cross_entropy
+from tensorfleet.ops.nn.confusion import remove_squeezable_dimensions
 
 
 class Reduction:
@@ -59,6 +60,15 @@ _BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 _LOSSES = GraphKeys.LOSSES
 
 
+_LAST_REDUCTION = ("__last_loss_reduction",)  # no string names this collection
+
+
+def last_reduction() -> str | None:
+    """The reduction of the last loss in the default graph; None if there was none."""
+    found: list[str] = framework.get_collection(_LAST_REDUCTION)
+    return found[0] if found else None
+
+
 def compute_weighted_loss(
     losses: Any,
     weights: Any = 1.0,
@@ -78,6 +88,7 @@ def compute_weighted_loss(
         ValueError: an unknown reduction, or weights that do not fit.
     """
     Reduction.validate(reduction)
+    framework.get_collection_ref(_LAST_REDUCTION)[:] = [reduction]
     with (
         framework.name_scope(scope, "weighted_loss", [losses, weights]),
         after(assert_broadcastable(weights, losses)),
@@ -345,10 +356,8 @@ def sparse_softmax_cross_entropy(
     _require("labels", labels)
     _require("logits", logits)
     with framework.name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels]) as full:
-        with framework.name_scope(None, "remove_squeezable_dimensions", [labels, logits]):
-            logits = convert_to_tensor(logits)
-            rank = None if logits.ndim is None else logits.ndim - 1
-            labels = _squeezed(convert_to_tensor(labels), rank)
+        labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
+        rank = None if logits.ndim is None else logits.ndim - 1
         weights = _squeezed(convert_to_tensor(weights), rank)
         losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels, logits, name="xentropy")
         return compute_weighted_loss(losses, weights, full, loss_collection, reduction)

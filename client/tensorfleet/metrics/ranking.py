@@ -248,6 +248,29 @@ def average_precision_at_k(
         raise ValueError(f"Invalid k={k}.")
     with framework.name_scope(name, _scope_name("average_precision", k), [predictions]) as whole:
         found = cast(top_k(predictions, k)[1], dtypes.int64)
+        return average_precision_at_top_k(
+            labels, found, weights, metrics_collections, updates_collections, whole
+        )
+
+
+def average_precision_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """`average_precision_at_k` of classes that are given, the likeliest first: integers [D1, … DN, k].
+
+    Raises:
+        ValueError: k, the size of their last dimension, is not known.
+    """
+    with framework.name_scope(name, "average_precision_at_top_k", [predictions_idx]) as whole:
+        found = cast(convert_to_tensor(predictions_idx), dtypes.int64)
+        k = found.dims[-1] if found.dims else None
+        if k is None:
+            raise ValueError(f"The last dimension of predictions_idx must be known. Received: {found.shape}")
         each = _average_precision(_with_classes(labels, found), found, k)
         number = cast(size(each), dtypes.float64)
         if weights is not None:

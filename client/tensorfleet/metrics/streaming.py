@@ -10,22 +10,34 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import zeros
-from tensorfleet.ops.array.shaping import expand_dims, squeeze
+from tensorfleet.ops.array.shaping import expand_dims, rank, squeeze
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.debugging.weights import broadcast_weights
 from tensorfleet.ops.nn.confusion import remove_squeezable_dimensions
-from tensorfleet.ops.state.variable_options import resource_variables_enabled
+from tensorfleet.ops.state.variable_options import (
+    VariableAggregation,
+    VariableSynchronization,
+    resource_variables_enabled,
+)
 from tensorfleet.ops.state.variables import Variable
 
 
-def metric_variable(shape: Any, dtype: Any, name: str) -> Any:
-    """A local variable of zeros, also in METRIC_VARIABLES."""
+def metric_variable(shape: Any, dtype: Any, name: str, validate_shape: bool = True) -> Any:
+    """A local variable of zeros, also in METRIC_VARIABLES.
+
+    Args:
+        validate_shape: whether it keeps that shape; without, another may be assigned.
+    """
     return Variable(
         initial_value=lambda: zeros(shape, dtype),
         trainable=False,
+        validate_shape=validate_shape,
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         name=name,
         use_resource=resource_variables_enabled(),
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
     )
 
 
@@ -47,12 +59,29 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]
         predictions.shape.assert_is_compatible_with(labels.shape)
     if weights is not None:
         weights = convert_to_tensor(weights)
-        if weights.ndim and predictions.ndim is not None:
-            if weights.ndim - predictions.ndim == 1:
-                weights = squeeze(weights, [-1])
-            elif predictions.ndim - weights.ndim == 1:
-                weights = expand_dims(weights, -1)
+        if weights.ndim is None or predictions.ndim is None:
+            weights = weights if weights.ndim == 0 else _aligned_in_run(predictions, weights)
+        elif weights.ndim and weights.ndim - predictions.ndim == 1:
+            weights = squeeze(weights, [-1])
+        elif weights.ndim and predictions.ndim - weights.ndim == 1:
+            weights = expand_dims(weights, -1)
     return predictions, labels, weights
+
+
+def _aligned_in_run(predictions: Any, weights: Any) -> Any:
+    """The weights with a dimension less or more, where only the run knows the ranks."""
+    weights_rank = rank(weights)
+    more = weights_rank - rank(predictions)
+
+    def expanded() -> Any:
+        return cond(apply_one("Equal", more, -1), lambda: expand_dims(weights, -1), lambda: weights)
+
+    def fitted() -> Any:
+        if weights.dims is not None and weights.dims[-1] not in (1, None):
+            return expanded()
+        return cond(apply_one("Equal", more, 1), lambda: squeeze(weights, [-1]), expanded)
+
+    return cond(apply_one("Equal", weights_rank, 0), lambda: weights, fitted)
 
 
 def spread(weights: Any, values: Any) -> Any:

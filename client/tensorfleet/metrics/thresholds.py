@@ -23,7 +23,7 @@ _EPSILON = 1e-7
 _KINDS = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
 
 
-class _Counts:
+class Counts:
     """The counts of the four outcomes at each threshold, float32 [thresholds]: the variables, and their
     values after the current batch."""
 
@@ -118,7 +118,7 @@ def auc(
             if thresholds is None
             else [0.0 - _EPSILON, *sorted(thresholds), 1.0 + _EPSILON]
         )
-        counts = _Counts(labels, predictions, points, weights, ("tp", "fn", "tn", "fp"))
+        counts = Counts(labels, predictions, points, weights, ("tp", "fn", "tn", "fp"))
         value = _area(counts.now, curve, summation_method, "value")
         update = _area(counts.after, curve, summation_method, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
@@ -179,7 +179,7 @@ def _at_thresholds(
         name: str | None = None,
     ) -> Metric:
         with variable_scope(name, scope, (predictions, labels, weights)):
-            counts = _Counts(labels, predictions, thresholds, weights, kinds)
+            counts = Counts(labels, predictions, thresholds, weights, kinds)
             value, update = value_of(counts.now, "value"), value_of(counts.after, "update_op")
             return collected(value, update, metrics_collections, updates_collections)
 
@@ -244,7 +244,7 @@ def sensitivity_at_specificity(
         return _share_at(c["tp"], c["fn"], best, name)
 
     with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
-        counts = _Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
+        counts = Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
         return collected(
             found(counts.now, "value"),
             found(counts.after, "update_op"),
@@ -280,7 +280,7 @@ def specificity_at_sensitivity(
         return _share_at(c["tn"], c["fp"], last, name)
 
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
-        counts = _Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
+        counts = Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
         return collected(
             left_out(counts.now, "value"),
             left_out(counts.after, "update_op"),

@@ -31,7 +31,7 @@ from tensorfleet.rnn.lengths import (
 from tensorfleet.rnn.state import size_dims
 
 
-def _exchanged(x: Tensor) -> Tensor:
+def transposed(x: Tensor) -> Tensor:
     """The tensor with its first two dimensions, batch and time, exchanged."""
     if x.dims is not None and len(x.dims) < 2:
         return x
@@ -82,7 +82,7 @@ def dynamic_rnn(
         share_reads(opened)
         flat = [convert_to_tensor(x) for x in structures.flatten(inputs)]
         if not time_major:
-            flat = [_exchanged(x) for x in flat]
+            flat = [transposed(x) for x in flat]
         batch = known_batch(flat, 1)
         batch_size: Any = apply_one("Shape", flat[0])[1] if batch is None else batch
         state = initial_state_of(cell, initial_state, batch_size, dtype)
@@ -92,7 +92,7 @@ def dynamic_rnn(
         loop = _Loop(cell, structures.pack(inputs, flat), state, lengths, batch_size, dtype)
         outputs, final_state = loop.run(parallel_iterations or 32, swap_memory)
         if not time_major:
-            outputs = structures.map_structure(_exchanged, outputs)
+            outputs = structures.map_structure(transposed, outputs)
         return outputs, final_state
 
 

@@ -13,14 +13,19 @@ from types import ModuleType
 from typing import Any
 
 from tensorfleet.core.public import missing_names
+from tensorfleet.run import internal_modules, internal_names
 
 OURS, THEIRS = "tensorfleet", "tensorflow"
 
 # The namespaces in which the names of an internal module are looked up; "tf" is the root of the others.
 INTERNAL: dict[str, str] = {
+    **internal_names.MODULES,
+    **internal_modules.MODULES,
     "python": "tf",
     # Ops and gradients.
     "python.ops": "tf",
+    "contrib.framework.python.ops.audio_ops": "audio",
+    "python.ops.gen_audio_ops": "audio",
     "python.ops.array_ops": "tf linalg nn",
     "python.ops.candidate_sampling_ops": "nn",
     "python.ops.check_ops": "tf debugging",
@@ -92,18 +97,6 @@ INTERNAL: dict[str, str] = {
     "python.ops.linalg": "linalg",
     "python.ops.linalg.linalg": "linalg",
     "python.ops.linalg.linalg_impl": "linalg",
-    "python.ops.gen_array_ops": "tf",
-    "python.ops.gen_data_flow_ops": "tf queue",
-    "python.ops.gen_image_ops": "image",
-    "python.ops.gen_io_ops": "tf io",
-    "python.ops.gen_linalg_ops": "tf linalg",
-    "python.ops.gen_parsing_ops": "tf io",
-    "python.ops.gen_random_ops": "tf random",
-    "python.ops.gen_sparse_ops": "tf sparse",
-    "python.ops.gen_string_ops": "tf strings",
-    "python.ops.gen_math_ops": "tf math",
-    "python.ops.gen_nn_ops": "nn tf",
-    "python.ops.gen_state_ops": "tf",
     # Graphs and their parts.
     "python.framework": "tf",
     "python.framework.constant_op": "tf",
@@ -155,7 +148,6 @@ INTERNAL: dict[str, str] = {
     },
     "python.training.summary_io": "summary train",
     "python.training.slot_creator": "client.slot_creator",
-    "python.training.training_ops": "train",
     # Layers, columns.
     "python.feature_column": "feature_column",
     **{
@@ -254,7 +246,16 @@ INTERNAL: dict[str, str] = {
 
 # Names of internal modules that differ from those of the namespace.
 RENAMED: dict[str, str] = {
+    **internal_names.NAMES,
+    **internal_modules.NAMES,
     "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
+    **{
+        f"{path}.{name}": f"client.{name}"
+        for path in ("contrib.framework.python.ops.audio_ops", "python.ops.gen_audio_ops")
+        for name in ("audio_spectrogram", "mfcc")
+    },
+    "python.framework.function.Defun": "client.Defun",
+    "python.ops.data_flow_ops.Barrier": "client.Barrier",
     "python.framework.random_seed.get_seed": "tf.random.get_seed",
     "python.framework.tensor_util.constant_value": "tf.get_static_value",
     "python.framework.tensor_util.MakeNdarray": "tf.make_ndarray",
@@ -328,6 +329,12 @@ _CONTRIB_PARTS = frozenset(
             "mnist",
             "preprocessing",
             "external_optimizer",
+            "tpu",
+            "tpu_config",
+            "tpu_context",
+            "tpu_estimator",
+            "tpu_optimizer",
+            "bfloat16",
             "sign_decay",
             "image_ops",
             "text",
@@ -372,6 +379,8 @@ class Redirected(ModuleType):
                 return value
         if (inner := module(own)) is not None:
             return inner
+        if self._path.startswith("python.") and (beside := _beside(name)) is not None:
+            return module(beside)
         raise AttributeError(
             f"TensorFleet has no {THEIRS}.{own}; see docs/missing.md, or ask `tensorfleet doctor`"
         )
@@ -398,6 +407,13 @@ class RootModule(Redirected):
             # The namespace raises the error for a missing name.
             return getattr(import_module(OURS), name)
         return super()._find(name)
+
+
+@cache
+def _beside(name: str) -> str | None:
+    """The path of the internal module that others import by that name, so that it is one of their names."""
+    places = ("framework", "ops", "util", "training")
+    return next((path for place in places if (path := f"python.{place}.{name}") in INTERNAL), None)
 
 
 @cache

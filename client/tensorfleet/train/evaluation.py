@@ -40,15 +40,18 @@ class StopAfterNEvalsHook(SessionRunHook):
 
     Args:
         num_evals: the number of steps; None: until the input ends.
-        evals_completed: the tensor of the count after a step.
+        evals_completed: the tensor of the count after a step; an evaluation that has one of its own sets it.
         log_progress: whether progress is logged.
     """
 
-    def __init__(self, num_evals: int | None, evals_completed: Any, log_progress: bool = True) -> None:
+    def __init__(self, num_evals: int | None, evals_completed: Any = None, log_progress: bool = True) -> None:
         self._num_evals = num_evals
         self._evals_completed = evals_completed
         self._log_progress = log_progress
         self._log_every = max(1, num_evals // 10) if num_evals else 100
+
+    def _set_evals_completed_tensor(self, updated_eval_step: Any) -> None:
+        self._evals_completed = updated_eval_step
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._evals_completed)

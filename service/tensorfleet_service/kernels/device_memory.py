@@ -208,6 +208,15 @@ _add("StackPushV2 StackPopV2 StackCloseV2", _EVERY, int32_on_host=True)
 
 # Random numbers
 _add("RandomUniform RandomStandardNormal TruncatedNormal", _FLOATS, host="shape")
+_add("StatelessRandomGetKeyCounter", (), host="seed key counter")
+_add("StatelessRandomGetKeyCounterAlg", (), host="seed key counter alg")
+_add("StatelessRandomGetAlg", (), host="alg")
+_add("StatelessRandomUniform StatelessRandomNormal StatelessTruncatedNormal", _FLOATS, host="shape seed")
+_add(
+    "StatelessRandomUniformV2 StatelessRandomNormalV2 StatelessTruncatedNormalV2",
+    _FLOATS,
+    host="shape key counter alg",
+)
 
 # Variables
 _add("Variable VariableV2 Assign TemporaryVariable DestroyTemporaryVariable", _HELD)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet_service.graph.copies import Edge, NodeCopies
 from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 
 _SWITCHES = {"Switch": "Identity", "RefSwitch": "RefIdentity"}
 _MERGES = {"Merge": "Identity", "RefMerge": "RefIdentity"}
-
-Edge = tuple[Node, int]
 
 
 def without_dead_branches(nodes: Sequence[Node]) -> list[Node] | None:
@@ -69,7 +68,7 @@ def _taken(node: Node) -> int | None:
 
 
 def _never_run(nodes: Sequence[Node], dead: set[Edge]) -> set[Node]:
-    """The nodes that take a dead value or wait for a node that never runs."""
+    """The nodes that take a dead value or, unless they are a Merge, wait for a node that never runs."""
     gone: set[Node] = set()
     for node in nodes:
         if node.op in _MERGES:
@@ -78,7 +77,8 @@ def _never_run(nodes: Sequence[Node], dead: set[Edge]) -> set[Node]:
             is_gone = all(source in gone or (source, index) in dead for source, index in first)
         else:
             is_gone = any(source in gone or (source, index) in dead for source, index in node.inputs)
-        if is_gone or not gone.isdisjoint(node.controls):
+            is_gone = is_gone or not gone.isdisjoint(node.controls)
+        if is_gone:
             gone.add(node)
     return gone
 
@@ -102,7 +102,7 @@ def _needed(
         elif node in ends:
             edges = [edges[ends[node]]]
         stack += [source for source, _ in edges]
-        stack += node.controls
+        stack += [control for control in node.controls if control not in gone]
     return [node for node in nodes if node in found]
 
 
@@ -111,27 +111,19 @@ class _Removal:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self._copies: dict[Node, Node] = {}
-        self._outputs: dict[Edge, Edge] = {}
-        self._loops: list[tuple[Node, int, Edge]] = []
+        self._copies = NodeCopies()
+        self.close_loops = self._copies.close_loops
 
     def copy(self, node: Node) -> None:
         """Adds a node as it is."""
-        copied = node.copy()
-        for edge in node.inputs:
-            if is_back_edge(edge[0], node):
-                self._loops.append((copied, len(copied.inputs), edge))
-                copied.inputs.append(edge)
-            else:
-                copied.inputs.append(self._current(edge))
-        self._add(node, copied)
+        self._add(node, self._copies.copy(node))
 
     def replace(self, node: Node, op: str, edge: Edge, output: int) -> None:
         """Adds a node that hands on `edge` in place of one output of a node."""
         handed = Node(node.name, opdef_of(op), {"T": node.attrs["T"]}, node.device)
         handed.assigned, handed.why = node.assigned, node.why
-        handed.inputs = [self._current(edge)]
-        self._outputs[(node, output)] = (handed, 0)
+        handed.inputs = [self._copies.current(edge)]
+        self._copies.outputs[(node, output)] = (handed, 0)
         self._add(node, handed)
 
     def add_index(self, merge: Node, index: int) -> None:
@@ -139,18 +131,13 @@ class _Removal:
         attrs = {"dtype": dtypes.int32, "value": np.array(index, np.int32)}
         constant = Node(f"_index_{merge.name}", opdef_of("Const"), attrs, merge.device)
         constant.assigned, constant.why = merge.assigned, merge.why
-        constant.controls = [self._copies[merge]]  # dead where the value is, and no constant where it is not
-        self._outputs[(merge, 1)] = (constant, 0)
+        constant.controls = [self._copies.nodes[merge]]  # dead where the value is, and no constant where not
+        self._copies.outputs[(merge, 1)] = (constant, 0)
         self.nodes.append(constant)
 
     def _add(self, node: Node, copied: Node) -> None:
-        copied.controls = [self._copies[control] for control in node.controls]
-        self._copies[node] = copied
+        copies = self._copies.nodes
+        # A Merge may have waited for a node that is gone.
+        copied.controls = [copies[control] for control in node.controls if control in copies]
+        copies[node] = copied
         self.nodes.append(copied)
-
-    def _current(self, edge: Edge) -> Edge:
-        return self._outputs.get(edge) or (self._copies[edge[0]], edge[1])
-
-    def close_loops(self) -> None:
-        for merge, position, edge in self._loops:
-            merge.inputs[position] = self._current(edge)

@@ -10,7 +10,9 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
-from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
+from tensorfleet_service.executor.patterns import FUSES, PATTERNS
+from tensorfleet_service.graph.copies import NodeCopies
+from tensorfleet_service.graph.graph import Node, opdef_of
 from tensorfleet_service.master.branches import without_dead_branches
 from tensorfleet_service.master.ordering import needless_controls
 from tensorfleet_service.master.purity import CONTROL_FLOW, is_pure
@@ -43,6 +45,7 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrite
       nothing according to the client (`tensorfleet.graph.hints`).
     * Values that the client knows by static shapes become Consts.
     * A tensor that is repeated by Tile and then scaled by a number is scaled first.
+    * Nodes that executors may compute together with those before them are marked (`executor.patterns`).
 
     Args:
         nodes: in an order in which they can run; stay as they are.
@@ -91,16 +94,15 @@ class _Rewrite:
         self._evaluate = evaluate if rewrites.fold else None
         self._rewrites = rewrites
         self._made = made
-        # The edge that replaces an output of an old node, if it is not the same output of the new node.
-        self._outputs: dict[tuple[Node, int], tuple[Node, int]] = {}
-        self._copies: dict[Node, Node] = {}
+        self._new = NodeCopies()
+        self._outputs, self._copies = self._new.outputs, self._new.nodes
+        self.close_loops = self._new.close_loops
         self._equal: dict[Any, Node] = {}
         # Numbers of what op types and attributes are equal. By the identities of dicts of attributes, which
         # nodes share; each is kept, so that its identity stays its own.
         self._kinds: dict[Any, int] = {}
         self._kind_of: dict[tuple[str, int], tuple[int, dict[str, Any]]] = {}
         self._constants: dict[tuple[Node, str], Node] = {}
-        self._loops: list[tuple[Node, int, tuple[Node, int]]] = []
         self._needless: set[tuple[Node, Node]] = set()
         self._has_flow = any(node.op in CONTROL_FLOW for node in nodes)
         if rewrites.dependencies and not self._has_flow:
@@ -108,17 +110,7 @@ class _Rewrite:
         self._waited_for = _waited_for(nodes, self._needless)
 
     def add(self, node: Node) -> None:
-        copied = node.copy()
-        if self._has_flow:
-            for edge in node.inputs:
-                if is_back_edge(edge[0], node):
-                    self._loops.append((copied, len(copied.inputs), edge))
-                    copied.inputs.append(edge)
-                else:
-                    copied.inputs.append(self._current(edge))
-        else:
-            outputs, copies = self._outputs, self._copies
-            copied.inputs = [outputs.get(edge) or (copies[edge[0]], edge[1]) for edge in node.inputs]
+        copied = self._new.copy(node, has_loops=self._has_flow)
         if node.controls:
             self._add_controls(node, copied)
         pure = is_pure(node)
@@ -136,6 +128,8 @@ class _Rewrite:
                 copied = self._scaled_first(copied)
             elif node.op == "Prod":
                 copied = _counted(copied)
+        if self._rewrites.fuse and node.op in PATTERNS:
+            copied.attrs = {**copied.attrs, FUSES: True}
         device = copied.assigned
         for i, edge in enumerate(copied.inputs):
             if edge[0].op == "Const" and edge[0].assigned != device:
@@ -147,9 +141,6 @@ class _Rewrite:
                 return
         self._copies[node] = copied
         self.order.append(copied)
-
-    def _current(self, edge: tuple[Node, int]) -> tuple[Node, int]:
-        return self._outputs.get(edge) or (self._copies[edge[0]], edge[1])
 
     def _add_controls(self, node: Node, copied: Node) -> None:
         drops = self._rewrites.dependencies
@@ -283,10 +274,6 @@ class _Rewrite:
             self._constants[(source, device)] = near
             self.order.append(near)
         return near, 0
-
-    def close_loops(self) -> None:
-        for merge, position, edge in self._loops:
-            merge.inputs[position] = self._current(edge)
 
     def alive(self, nodes: Iterable[Node]) -> list[Node]:
         """The new nodes that are needed by old nodes without users and by those with effects."""

@@ -296,6 +296,7 @@ def _gpus(task: Task) -> Iterator[Metric]:
     if not devices:
         return
     from tensorfleet_service.devices.gpu import memory
+    from tensorfleet_service.devices.nvml import condition
 
     families = [
         GaugeMetricFamily("tensorfleet_gpu_memory_bytes", "The memory of a GPU.", labels=["gpu"]),
@@ -313,11 +314,43 @@ def _gpus(task: Task) -> Iterator[Metric]:
             labels=["gpu"],
         ),
     ]
+    conditions = [
+        GaugeMetricFamily(
+            "tensorfleet_gpu_utilization_ratio",
+            "Share of the last moment in which a GPU computed.",
+            labels=["gpu"],
+        ),
+        GaugeMetricFamily(
+            "tensorfleet_gpu_memory_utilization_ratio",
+            "Share of the last moment in which a GPU used its memory.",
+            labels=["gpu"],
+        ),
+        GaugeMetricFamily(
+            "tensorfleet_gpu_temperature_celsius", "The temperature of a GPU's chip.", labels=["gpu"]
+        ),
+        GaugeMetricFamily("tensorfleet_gpu_power_watts", "Power that a GPU's board draws.", labels=["gpu"]),
+    ]
+    ecc = CounterMetricFamily(
+        "tensorfleet_gpu_memory_errors",
+        "Errors of a GPU's memory since its driver was loaded.",
+        labels=["gpu", "kind"],
+    )
     for number, device in enumerate(devices):
         physical = number if device.scope is None else device.scope.number
         for family, value in zip(families, memory(physical), strict=True):
             family.add_metric([str(number)], value)
+        found = condition(physical)
+        if found is None:
+            continue
+        told = found.utilization, found.memory_utilization, found.temperature, found.power
+        for family, share in zip(conditions, told, strict=True):
+            if share is not None:
+                family.add_metric([str(number)], share)
+        for kind, count in (("corrected", found.corrected_errors), ("uncorrected", found.uncorrected_errors)):
+            if count is not None:
+                ecc.add_metric([str(number), kind], count)
     yield from families
+    yield from (family for family in (*conditions, ecc) if family.samples)
 
 
 def _add(family: HistogramMetricFamily, labels: list[str], histogram: Histogram) -> None:

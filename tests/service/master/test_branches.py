@@ -113,6 +113,29 @@ def test_the_index_of_the_merged_input() -> None:
     assert run([value, index], {x: 1.0}) == [np.sin(np.float32(1)), 1]
 
 
+def test_a_merge_that_waits_for_a_node_that_never_runs_hands_on_its_live_input() -> None:
+    x = tf.placeholder(tf.float32, [], name="x")
+    no, yes = apply_op("Switch", x, tf.constant(True))
+    branches = [tf.exp(no), tf.sin(yes)]
+    with tf.control_dependencies([tf.cos(no)]):
+        value, _ = apply_op("Merge", branches)
+    assert ops(rewritten([value])) == {"Sin"}
+    assert run(value, {x: 1.0}) == run(value, {x: 1.0}, disable_meta_optimizer=True) == np.sin(np.float32(1))
+
+
+def test_what_changes_after_such_a_merge_is_not_lost() -> None:
+    v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+    no, yes = apply_op("Switch", tf.constant(3.0), tf.constant(True))
+    branches = [tf.exp(no), tf.identity(yes)]
+    with tf.control_dependencies([tf.cos(no)]):
+        value, _ = apply_op("Merge", branches)
+    change = tf.assign(v, value).op
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(change)
+        assert session.run(v) == 3.0
+
+
 def test_an_index_that_nobody_needs_leaves_no_node() -> None:
     x = tf.placeholder(tf.float32, [], name="x")
     y = tf.cond(tf.constant(True), lambda: tf.exp(x), lambda: tf.sin(x))
@@ -270,6 +293,7 @@ def test_the_switches_of_a_configuration() -> None:
         ("loop_optimization", "branches"),
         ("dependency_optimization", "dependencies"),
         ("arithmetic_optimization", "arithmetic"),
+        ("remapping", "fuse"),
     ):
         options = config_pb2.GraphOptions()
         setattr(options.rewrite_options, field, RewriterConfig.OFF)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.control_flow.control_flow import cond
+from tensorfleet.ops.control_flow.control_flow import case, cond
 
 
 def known_predicate(pred: Any) -> bool | None:
@@ -29,3 +29,21 @@ def smart_cond(
     if known is None:
         return cond(pred, true_fn, false_fn, name=name)
     return true_fn() if known else false_fn()
+
+
+def smart_case(
+    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, name: str = "smart_case"
+) -> Any:
+    """The result of the first function whose predicate is true, without a `tf.case` as far as they are known.
+
+    Args:
+        pred_fn_pairs: pairs of a predicate and a function, as a list or a dictionary.
+        default: the function for the case that none is true.
+        exclusive: whether the run checks that one is true at most.
+    """
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
+    if all(known_predicate(pred) is not None for pred, _ in pairs):
+        chosen = [function for pred, function in pairs if known_predicate(pred)]
+        if chosen or default is not None:
+            return (chosen[0] if chosen else default)()
+    return case(pairs, default=default, exclusive=exclusive, name=name)

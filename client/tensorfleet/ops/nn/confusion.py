@@ -11,23 +11,50 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import ones_like
 from tensorfleet.ops.array.joining import stack
-from tensorfleet.ops.array.shaping import squeeze
+from tensorfleet.ops.array.shaping import rank, squeeze
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control import with_dependencies
+from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.debugging.checks import assert_less, assert_non_negative
 from tensorfleet.ops.math.reduction import reduce_max
 
 
-def remove_squeezable_dimensions(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
-    """Labels and predictions as tensors, without a last dimension of size 1 that only one of them has."""
-    with name_scope(None, "remove_squeezable_dimensions", [labels, predictions]):
+def remove_squeezable_dimensions(
+    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Labels and predictions as tensors, without a last dimension of size 1 that one of them has too many.
+
+    Args:
+        expected_rank_diff: the rank of the predictions less that of the labels, once both are as they should
+            be. Where a rank is unknown, the run decides.
+    """
+    with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+        more, less = expected_rank_diff + 1, expected_rank_diff - 1
         if predictions.ndim is not None and labels.ndim is not None:
-            if predictions.ndim - labels.ndim == 1 and predictions.dims[-1] in (1, None):
+            rank_diff = predictions.ndim - labels.ndim
+            if rank_diff == more and _may_be_squeezed(predictions):
                 predictions = squeeze(predictions, [-1])
-            elif labels.ndim - predictions.ndim == 1 and labels.dims[-1] in (1, None):
+            elif rank_diff == less and _may_be_squeezed(labels):
                 labels = squeeze(labels, [-1])
+            return labels, predictions
+        ranks_differ_by = rank(predictions) - rank(labels)
+        # As TensorFlow does, of tensors as they came: a branch sees what was, not what the other made.
+        if _may_be_squeezed(predictions):
+            predictions = _squeezed_if(apply_one("Equal", more, ranks_differ_by), predictions)
+        if _may_be_squeezed(labels):
+            labels = _squeezed_if(apply_one("Equal", less, ranks_differ_by), labels)
         return labels, predictions
+
+
+def _may_be_squeezed(tensor: Tensor) -> bool:
+    """Whether the last dimension may be of size 1, as far as static shapes tell."""
+    return tensor.dims is None or (len(tensor.dims) > 0 and tensor.dims[-1] in (1, None))
+
+
+def _squeezed_if(pred: Tensor, tensor: Tensor) -> Tensor:
+    chosen: Tensor = cond(pred, lambda: squeeze(tensor, [-1]), lambda: tensor)
+    return chosen
 
 
 def confusion_matrix(

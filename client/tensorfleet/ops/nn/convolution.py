@@ -289,12 +289,18 @@ def pool(
         pooling_type: "MAX" or "AVG".
 
     Raises:
-        NotImplementedError: windows with dilations.
-        ValueError: another type, or another number of dimensions.
+        ValueError: another type, another number of dimensions, or dilations beside strides or padding "SAME".
     """
     rank = len(window_shape)
-    if set(_sizes(dilations if dilation_rate is None else dilation_rate, rank, "dilation_rate")) != {1}:
-        raise NotImplementedError("tf.nn.pool: windows with dilations are not part of TensorFleet.")
+    rates = _sizes(dilations if dilation_rate is None else dilation_rate, rank, "dilation_rate")
+    steps = _sizes(strides, rank, "strides")
+    if max(rates) > 1 and max(steps) > 1:
+        raise ValueError(f"strides > 1 are not supported with dilations > 1: {steps} and {rates}")
+    if padding == "SAME" and max(rates) > 1:
+        raise ValueError(
+            "pooling with 'SAME' padding is not implemented for `dilation_rate` > 1. "
+            f"Received: padding={padding} and dilation_rate={rates}"
+        )
     if pooling_type not in ("MAX", "AVG"):
         raise ValueError(
             f"`pooling_type` must be either 'MAX' or 'AVG'. Received: pooling_type={pooling_type}"
@@ -311,14 +317,14 @@ def pool(
     if function is None:
         raise ValueError(f"`window_shape` must have 1, 2 or 3 numbers. Received: window_shape={window_shape}")
     formats = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+    data_format = data_format or formats[rank]
     with name_scope(name, "max_pool" if pooling_type == "MAX" else "avg_pool", [input]) as scope:
-        return function(
-            input,
-            list(window_shape),
-            _sizes(strides, rank, "strides"),
-            padding,
-            data_format=data_format or formats[rank],
-            name=scope,
+
+        def pooled(x: Any, _: int, padding: str) -> Tensor:
+            return function(x, list(window_shape), steps, padding, data_format=data_format, name=scope)
+
+        return with_space_to_batch(
+            input, rates, padding, pooled, filter_shape=window_shape, data_format=data_format
         )
 
 

@@ -45,6 +45,28 @@ _FUNCTIONS = """
 """
 """The functions of formulas that C has not, or not with NaNs as in NumPy. The other ones are C's."""
 
+FUNCTIONS = frozenset(
+    (
+        *("negative", "absolute", "square", "reciprocal", "sign", "maximum", "minimum", "arctan", "arctan2"),
+        *(
+            "power",
+            "logaddexp",
+            "sqrt",
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "sin",
+            "cos",
+            "tanh",
+            "ceil",
+            "floor",
+        ),
+        *("rint", "fmin", *_OPERATORS),
+    )
+)
+"""The functions of NumPy that a body may call."""
+
 
 def c_type(dtype: Any) -> str:
     return {"float32": "float", "float64": "double"}[np.dtype(dtype).name]
@@ -53,6 +75,12 @@ def c_type(dtype: Any) -> str:
 def preamble(dtype: Any, qualifier: str = "__device__ inline") -> str:
     """The functions that a body calls, in CUDA or, with another qualifier, in C."""
     return _FUNCTIONS.format(q=qualifier, t=c_type(dtype))
+
+
+def call(ufunc: str, operands: Sequence[str]) -> str:
+    """The expression for a function of NumPy."""
+    symbol = _OPERATORS.get(ufunc)
+    return f"({operands[0]} {symbol} {operands[1]})" if symbol else f"{ufunc}({', '.join(operands)})"
 
 
 def body(ops: Sequence[FusedOp], outputs: Sequence[int], dtype: Any) -> str:
@@ -65,10 +93,8 @@ def body(ops: Sequence[FusedOp], outputs: Sequence[int], dtype: Any) -> str:
                 f"t{i}" if x is OUT else inputs[x] if isinstance(x, int) else f"number({x!r})"
                 for x in operands
             ]
-            symbol = _OPERATORS.get(ufunc)
-            value = f"({own[0]} {symbol} {own[1]})" if symbol else f"{ufunc}({', '.join(own)})"
             declared = f"{c_type(dtype)} " if turn == 0 else ""
-            lines.append(f"{declared}t{i} = {value};")
+            lines.append(f"{declared}t{i} = {call(ufunc, own)};")
     lines += [f"o{place} = t{i};" for place, i in enumerate(outputs)]
     return "\n".join(lines)
 

@@ -13,6 +13,7 @@ from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.common import SMALL_FLOATS, through_float32
 from tensorfleet_service.kernels.math.compiled import Step, elementwise
 from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
+from tensorfleet_service.kernels.nn import cuda_rows
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
 
@@ -134,6 +135,9 @@ def _softmax(node: KernelNode) -> Kernel:
             out, width = empty(logits.shape, np.float32), logits.shape[-1]
             native.softmax(logits, out, logits.size // width, width, logarithm, thread_count())
             return out
+        if xp is not np and logits.dtype.name in cuda_rows.DTYPES:
+            rows = logits.reshape(-1, logits.shape[-1])
+            return cuda_rows.softmax(xp, rows, logarithm).reshape(logits.shape)
         shifted = logits - logits.max(axis=-1, keepdims=True)
         exponentials = xp.exp(shifted)
         total = exponentials.sum(axis=-1, keepdims=True)

@@ -12,6 +12,7 @@ from tensorfleet.core.dims import format_dims
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import BLOCK_BYTES, in_parallel, scratch, shares, thread_count
 from tensorfleet_service.devices.native import native, takes
+from tensorfleet_service.kernels.nn import cuda_rows
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 ROW_BLOCK_BYTES = 1 << 21
@@ -49,6 +50,8 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
             (a if a.shape == shape else xp.broadcast_to(a, shape)).astype(inner, copy=False)
             for a in (logits, labels)
         )
+        if xp is not np and shape[0]:
+            return _as(dtype, cuda_rows.cross_entropy(xp, logits, labels))
         if dtype == np.float32 and takes(logits, labels):
             return _compiled(logits, labels, has_gradient, False)
         loss = xp.empty(shape[0], inner)
@@ -73,8 +76,7 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
             total = powers @ ones
             # -labels · log softmax, all of whose parts are positive
             losses = xp.log(total) * (target @ ones) - products
-            # The host looks at the losses only where that does not have to wait for a GPU.
-            if xp is not np or not xp.isfinite(losses).all():
+            if not xp.isfinite(losses).all():
                 # Where a label is 0, a logit of minus infinity does not count.
                 shifted = xp.log(total)[:, None] - (values - highest)
                 shifted *= target
@@ -90,6 +92,11 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
         )
 
     return run
+
+
+def _as(dtype: Any, results: tuple[Any, Any]) -> tuple[Any, Any]:
+    loss, gradient = results
+    return loss.astype(dtype, copy=False), gradient.astype(dtype, copy=False)
 
 
 def _compiled(logits: Any, labels: Any, has_gradient: bool, is_sparse: bool) -> tuple[Any, Any]:
@@ -133,14 +140,13 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
         _check_labels(logits, labels, xp is np)
         if takes(logits) and labels.dtype in (np.int32, np.int64):
             return _compiled(logits, np.ascontiguousarray(labels), has_gradient, True)
+        if xp is not np and logits.size and labels.dtype in (np.int32, np.int64):
+            return _as(dtype, cuda_rows.sparse_cross_entropy(xp, logits.astype(inner, copy=False), labels))
         loss, backprop = xp.empty(logits.shape[0], inner), xp.empty(logits.shape, inner)
 
         def block(begin: int, end: int) -> None:
             gradient, target = backprop[begin:end], labels[begin:end]
             rows = xp.arange(end - begin)
-            if xp is not np:
-                bad = (target < 0) | (target >= logits.shape[1])
-                target = xp.where(bad, 0, target)
             values = logits[begin:end].astype(inner, copy=False)
             xp.subtract(values, values.max(axis=1, keepdims=True), out=gradient)
             chosen = gradient[rows, target]
@@ -148,13 +154,7 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
             total = gradient.sum(axis=1)
             xp.subtract(xp.log(total), chosen, out=loss[begin:end])
             gradient /= total[:, None]
-            if xp is np:
-                gradient[rows, target] -= 1
-                return
-            gradient[rows, target] = gradient[rows, target] - inner.type(1)
-            # As in TensorFlow: a GPU does not wait to refuse labels.
-            loss[begin:end] = xp.where(bad, inner.type(np.nan), loss[begin:end])
-            gradient[...] = xp.where(bad[:, None], inner.type(np.nan), gradient)
+            gradient[rows, target] -= 1
 
         if logits.size:
             _in_row_blocks(xp, block, logits.shape[0], logits.shape[1] * loss.itemsize)

@@ -12,6 +12,7 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.random import random_rates
+from tensorfleet_service.kernels.random.cuda_philox import CudaSampler
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array
 from tensorfleet_service.state import philox
@@ -41,11 +42,22 @@ def _stream(node: KernelNode) -> philox.Stream:
     return philox.seeded_stream(node.attrs["seed"], node.attrs["seed2"])
 
 
-_SEEDED: dict[str, Callable[[philox.Stream, int, DType], Any]] = {
-    "RandomUniform": philox.uniform,
-    "RandomStandardNormal": philox.normal,
-    "TruncatedNormal": philox.truncated_normal,
+Distribution = Callable[[philox.Stream, int, DType], Any]
+"""A function from a stream, a number of samples and their dtype to samples."""
+
+
+_DISTRIBUTIONS: dict[str, tuple[str, Distribution]] = {
+    "RandomUniform": ("uniform", philox.uniform),
+    "RandomNormal": ("normal", philox.normal),
+    "RandomStandardNormal": ("normal", philox.normal),
+    "TruncatedNormal": ("truncated_normal", philox.truncated_normal),
 }
+
+
+def _distribution(op_type: str, xp: Any) -> Distribution:
+    """The distribution of an op, computed where the arrays of `xp` are."""
+    name, function = _DISTRIBUTIONS[op_type]
+    return function if xp is np else CudaSampler(xp, name)
 
 
 @kernel("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
@@ -54,7 +66,7 @@ def random_floats(node: KernelNode) -> Kernel:
     if not _is_seeded(node):
         fill = _fast_fill(node.op, _generator(node), dtype, xp)
         return lambda shape: fill(dims_of(shape))
-    distribution, stream = _SEEDED[node.op], _stream(node)
+    distribution, stream = _distribution(node.op, xp), _stream(node)
 
     def run(shape: Any) -> Any:
         dims = dims_of(shape)
@@ -289,11 +301,7 @@ def stateless_stream(inputs: tuple[Any, ...], is_v2: bool) -> philox.Stream:
 )
 def stateless_floats(node: KernelNode) -> Kernel:
     xp, dtype, is_v2 = node.xp, node.attrs["dtype"], node.op.endswith("V2")
-    distribution = {
-        "StatelessRandomUniform": philox.uniform,
-        "StatelessRandomNormal": philox.normal,
-        "StatelessTruncatedNormal": philox.truncated_normal,
-    }[node.op.removesuffix("V2")]
+    distribution = _distribution(node.op.removeprefix("Stateless").removesuffix("V2"), xp)
 
     def run(shape: Any, *inputs: Any) -> Any:
         dims = dims_of(shape)

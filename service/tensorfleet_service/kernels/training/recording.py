@@ -1,4 +1,4 @@
-"""Recording of an optimizer's update as steps for the compiled kernels, while the rule runs on registers.
+"""Recording of an optimizer's update as steps for compiled kernels and GPUs: the rule runs on registers.
 
 So the arithmetic of a rule is in one place, `optimizer_updates`. A rule that does more than arithmetic on
 whole blocks (chooses elements by a mask, takes a power) is not recorded, and stays with NumPy.
@@ -6,7 +6,7 @@ whole blocks (chooses elements by a mask, takes a power) is not recorded, and st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,8 +20,10 @@ from tensorfleet_service.kernels.math.compiled import (
     compile_steps,
     has_step,
 )
+from tensorfleet_service.kernels.training.update_rule import Rule
 
-_Recorded = tuple[str, str, tuple[str, ...]]
+RecordedStep = tuple[str, str, tuple[str, ...]]
+"""The name of NumPy's function, the register of its result, and the registers and numbers that it takes."""
 
 
 class NotRecorded(Exception):
@@ -68,14 +70,19 @@ class _Register:
 class Recorder:
     """Stands for NumPy while a rule is recorded.
 
+    Args:
+        temporaries: how many registers the rule is given to write to.
+        has: whether the kernels have a function.
+
     Attributes:
         steps: what the rule does, with names for the numbers that it takes.
         numbers: these numbers, n0, n1, ….
         temporaries: how many registers t0, t1, … the steps use.
     """
 
-    def __init__(self, temporaries: int) -> None:
-        self.steps: list[_Recorded] = []
+    def __init__(self, temporaries: int, has: Callable[[str], bool] = has_step) -> None:
+        self._has = has
+        self.steps: list[RecordedStep] = []
         self.numbers: list[float] = []
         self.temporaries = temporaries
 
@@ -101,7 +108,7 @@ class Recorder:
         return f"n{len(self.numbers) - 1}"
 
     def __getattr__(self, ufunc: str) -> Callable[..., Any]:
-        if not has_step(ufunc):
+        if not self._has(ufunc):
             raise NotRecorded(ufunc)
         return lambda *operands, out=None: self._call(ufunc, operands, out)
 
@@ -113,29 +120,55 @@ class Recorder:
 
 @lru_cache(maxsize=256)
 def _compile(
-    steps: tuple[_Recorded, ...], inputs: int, numbers: int, outputs: int, temporaries: int
+    steps: tuple[RecordedStep, ...], inputs: int, numbers: int, outputs: int, temporaries: int
 ) -> CompiledSteps | None:
     given = {f"x{i}": FULL for i in range(inputs)} | {f"n{i}": NUMBER for i in range(numbers)}
     return compile_steps(steps, given, [f"o{i}" for i in range(outputs)], temporaries, UPDATED)
 
 
+Switches = tuple[tuple[str, bool], ...]
+"""The attributes that a rule looks at."""
+
+
+def switches_of(attrs: Mapping[str, Any]) -> Switches:
+    return tuple([(name, value) for name, value in attrs.items() if type(value) is bool])
+
+
+@lru_cache(maxsize=256)
+def _recorded(
+    rule: Rule, switches: Switches, numbers: tuple[tuple[str, bytes], ...]
+) -> tuple[CompiledSteps, tuple[float, ...]] | None:
+    """The compiled steps of a rule with these numbers (dtype and bytes), and what they take beside arrays.
+
+    The variables of a model share their numbers, most of them from step to step.
+    """
+    recorder = Recorder(rule.scratch)
+    given = [np.frombuffer(value, dtype)[0] for dtype, value in numbers]
+    names = [f"o{i}" for i in range(rule.variables)]
+    temporaries = [recorder.register(f"t{i}") for i in range(rule.scratch)]
+    try:
+        update = rule.build(recorder, dict(switches))(*given)
+        update(temporaries, *map(recorder.register, names), recorder.register("x0"))
+    except NotRecorded:
+        return None
+    steps = tuple(recorder.steps)
+    compiled = _compile(steps, 1, len(recorder.numbers), rule.variables, recorder.temporaries)
+    return None if compiled is None else (compiled, tuple(recorder.numbers))
+
+
 def apply_recorded(
-    update: Callable[..., None], recorder: Recorder, variables: Sequence[Any], gradient: Any
+    rule: Rule, switches: Switches, numbers: Sequence[Any], variables: Sequence[Any], gradient: Any
 ) -> bool:
-    """Applies an update that was prepared with a recorder for NumPy; False if the compiled kernels cannot.
+    """Applies an update by the compiled kernels; False if they cannot.
 
     Args:
+        numbers: NumPy's, in the order in which the rule takes them.
         variables: contiguous arrays of float32 of one size, changed in place.
         gradient: another one.
     """
-    names = [f"o{i}" for i in range(len(variables))]
-    temporaries = [recorder.register(f"t{i}") for i in range(recorder.temporaries)]
-    try:
-        update(temporaries, *map(recorder.register, names), recorder.register("x0"))
-    except NotRecorded:
+    found = _recorded(rule, switches, tuple([(x.dtype.char, x.tobytes()) for x in numbers]))
+    if found is None:
         return False
-    compiled = _compile(tuple(recorder.steps), 1, len(recorder.numbers), len(variables), recorder.temporaries)
-    if compiled is None:
-        return False
-    compiled.run((gradient, *recorder.numbers), variables, gradient.size, 1)
+    compiled, values = found
+    compiled.run((gradient, *values), variables, gradient.size, 1)
     return True

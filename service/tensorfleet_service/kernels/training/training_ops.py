@@ -17,8 +17,9 @@ from tensorfleet.graph.graph import lookup_op
 from tensorfleet_service.devices.blocks import each_block
 from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.training.cuda_updates import apply_on_gpu
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
-from tensorfleet_service.kernels.training.recording import Recorder, apply_recorded
+from tensorfleet_service.kernels.training.recording import apply_recorded, switches_of
 from tensorfleet_service.state.variables import Variable, modify_together
 
 FORMS = tuple(f"{form}Apply{name}" for name in RULES for form in ("", "Sparse", "Resource", "ResourceSparse"))
@@ -29,7 +30,7 @@ FORMS = tuple(f"{form}Apply{name}" for name in RULES for form in ("", "Sparse", 
 def apply_update(node: KernelNode) -> Kernel:
     rule = RULES[node.op.partition("Apply")[2]]
     names = [arg.name for arg in lookup_op(node.op).inputs]
-    prepare = rule.build(node.xp, node.attrs)
+    prepare, switches = rule.build(node.xp, node.attrs), switches_of(node.attrs)
     count, scratch = rule.variables, rule.scratch
     gradient = next(i for i, name in enumerate(names) if name in ("grad", "delta"))
     rows = names.index("indices") if "indices" in names else None
@@ -46,25 +47,28 @@ def apply_update(node: KernelNode) -> Kernel:
                 )
         values = [inputs[i] for i in numbers]
 
+        def apply(arrays: list[Any], gradient: Any) -> None:
+            if node.xp is np or not apply_on_gpu(node.xp, rule, node.attrs, values, arrays, gradient):
+                each_block(prepare(*values), [*arrays, gradient], scratch)
+
         def dense(arrays: list[Any]) -> None:
             _check_shapes([*arrays, grad], [*state_names, names[gradient]])
-            if takes(grad, *arrays) and not any(np.may_share_memory(grad, array) for array in arrays):
-                recorder = Recorder(scratch)
-                recorded = rule.build(recorder, node.attrs)(*values)
-                if apply_recorded(recorded, recorder, arrays, grad):
-                    return
-            update = prepare(*values)
-            each_block(update, [*arrays, np.asarray(grad)] if not grad.ndim else [*arrays, grad], scratch)
+            if (
+                takes(grad, *arrays)
+                and not any(np.may_share_memory(grad, array) for array in arrays)
+                and apply_recorded(rule, switches, values, arrays, grad)
+            ):
+                return
+            apply(arrays, np.asarray(grad) if node.xp is np else grad)
 
         def sparse(arrays: list[Any]) -> None:
             assert rows is not None
-            update = prepare(*values)
             indices = inputs[rows]
             _check_shapes(arrays, state_names)
             _check_rows(arrays[0], grad, indices)
             for which, picked in _distinct(node.xp, indices):
                 parts = [array[picked] for array in arrays]
-                each_block(update, [*parts, grad if which is None else grad[which]], scratch)
+                apply(parts, grad if which is None else grad[which])
                 for array, part in zip(arrays, parts, strict=True):
                     array[picked] = part
 

@@ -1,0 +1,1 @@
+"""TensorFlow's internal modules that programs import and no public namespace stands for."""

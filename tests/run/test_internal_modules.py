@@ -1,0 +1,303 @@
+"""Internal modules of TensorFlow that libraries import: found by the hook's paths, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.run import internal_modules
+from tensorfleet.run.paths import module
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def of(path: str) -> Any:
+    found = module(path)
+    assert found is not None, path
+    return found
+
+
+def test_each_module_and_name_of_the_tables_is_there() -> None:
+    for path in internal_modules.MODULES:
+        of(path)
+    for name in internal_modules.NAMES:
+        path, _, attribute = name.rpartition(".")
+        assert getattr(of(path), attribute) is not None, name
+
+
+def test_generated_functions_take_inputs_and_attributes_in_the_order_of_the_op() -> None:
+    math, nn, array = (of(f"python.ops.gen_{name}_ops") for name in ("math", "nn", "array"))
+    product = math.mat_mul(tf.ones([2, 3]), tf.ones([2, 3]), True, name="p")
+    assert (product.op.type, product.op.name) == ("MatMul", "p")
+    assert product.shape == [3, 3]
+    assert product.op.get_attr("transpose_a")
+    for function, op_type in (
+        (nn.l2_loss, "L2Loss"),
+        (nn.conv2d_backprop_input, "Conv2DBackpropInput"),
+        (nn.top_kv2, "TopKV2"),
+        (nn.lrn, "LRN"),
+        (nn.fused_batch_norm_v3, "FusedBatchNormV3"),
+        (nn._max_pool_grad, "MaxPoolGrad"),
+        (array.concat_v2, "ConcatV2"),
+    ):
+        assert function.__name__ == op_type
+    with pytest.raises(TypeError, match="at most"):
+        nn.l2_loss(1.0, "name", 3)
+    assert not hasattr(nn, "no_such_function")
+
+
+def test_inspection_sees_through_decorators() -> None:
+    inspected, decorator = of("python.util.tf_inspect"), of("python.util.tf_decorator")
+
+    def target(a: int, b: int = 2, *rest: int, key: int = 3) -> int:
+        return a + b
+
+    wrapped = decorator.make_decorator(target, lambda *args, **kwargs: target(*args, **kwargs), "plain")
+    assert inspected.getfullargspec(wrapped).kwonlyargs == ["key"]
+    assert inspected.getargspec(wrapped) == (["a", "b"], "rest", None, (2,))
+    assert inspected.getcallargs(wrapped, 5) == {"a": 5, "b": 2}
+    assert inspected.isfunction(wrapped)
+    assert not inspected.isclass(wrapped)
+    functions = of("python.util.function_utils")
+    assert functions.fn_args(wrapped) == ("a", "b")
+    assert functions.has_kwargs(lambda **any: any)
+    assert not functions.has_kwargs(target)
+
+
+def test_deprecated_functions_warn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    deprecation = of("python.util.deprecation")
+    said: list[str] = []
+    monkeypatch.setattr("tensorfleet.core.logging.warning", lambda text, *args: said.append(text % args))
+
+    @deprecation.deprecated("2019-01-01", "Use another.")
+    def old(value: int) -> int:
+        return value + 1
+
+    @deprecation.deprecated_args(None, "Leave it out.", "unused", ("switch", False))
+    def function(a: int, unused: Any = None, switch: bool = False) -> int:
+        return a
+
+    assert [old(1), old(2)] == [2, 3]
+    assert len(said) == 1
+    assert "after 2019-01-01" in said[0]
+    assert function(1) == function(1, switch=False) == function(1, None) == 1
+    assert len(said) == 1
+    assert function(1, "x") == 1
+    assert function(1, switch=True) == 1
+    assert len(said) == 3
+    with deprecation.silence():
+        assert deprecation.deprecated(None, "No.", warn_once=False)(len)([1]) == 1
+    assert len(said) == 3
+    lookup = deprecation.deprecated_argument_lookup
+    assert lookup("axis", None, "dim", 3) == lookup("axis", 3, "dim", None) == 3
+    with pytest.raises(ValueError, match="both"):
+        lookup("axis", 1, "dim", 1)
+    with pytest.raises(ValueError, match="not present"):
+        deprecation.deprecated_args(None, "Which?", "absent")(function)
+
+
+def test_nothing_is_eager() -> None:
+    context = of("python.eager.context")
+    assert not context.executing_eagerly()
+    assert context.in_graph_mode()
+    assert not of("python.tf2").enabled()
+    with context.graph_mode():
+        assert tf.constant(1).graph is tf.get_default_graph()
+    with pytest.raises(tf.errors.UnimplementedError, match="no eager mode"), context.eager_mode():
+        pass
+
+
+def test_shapes_that_tensors_stand_for() -> None:
+    as_shape = of("python.framework.tensor_util").constant_value_as_shape
+    unknown = tf.placeholder(tf.int32, [])
+    assert as_shape(tf.constant([2, -1])).as_list() == [2, None]
+    assert as_shape(tf.stack([3, unknown])).as_list() == [3, None]
+    assert as_shape(tf.shape(tf.placeholder(tf.float32, [None, 4]))).as_list() == [None, 4]
+    assert as_shape(tf.concat([[1], tf.stack([unknown])], 0)).as_list() == [1, None]
+    assert as_shape(tf.placeholder(tf.int32, [2])).as_list() == [None, None]
+
+
+def test_graphs_of_inputs() -> None:
+    find = of("python.framework.ops")._get_graph_from_inputs
+    here = tf.constant(1)
+    assert find([here, 3.0]) is here.graph
+    with tf.Graph().as_default() as other:
+        there = tf.constant(2)
+        assert find([]) is other
+    with pytest.raises(ValueError, match="same graph"):
+        find([here, there])
+    with pytest.raises(ValueError, match="passed-in graph"):
+        find([here], graph=other)
+
+
+def test_contexts_of_operations() -> None:
+    util = of("python.ops.control_flow_util")
+    inside: list[Any] = []
+
+    def body(i: Any) -> Any:
+        inside.append((i + 1).op)
+        return i + 1
+
+    tf.while_loop(lambda i: i < 3, body, [0])
+    tf.cond(tf.placeholder(tf.bool), lambda: inside.append(tf.constant(1).op) or 1, lambda: 2)
+    assert [util.IsInWhileLoop(op) for op in inside] == [True, False]
+    assert [util.IsInCond(op) for op in inside] == [False, True]
+
+
+def test_an_evaluation_runs_until_its_hook_ends_it(tmp_path: Any) -> None:
+    evaluation = of("python.training.evaluation")
+    tf.train.get_or_create_global_step()
+    value, update = tf.metrics.mean(tf.placeholder_with_default([1.0, 3.0], [None]))
+    found = evaluation._evaluate_once(
+        None,
+        eval_ops=update,
+        final_ops={"mean": value, "step": evaluation._get_or_create_eval_step()},
+        hooks=[evaluation._StopAfterNEvalsHook(4)],
+    )
+    assert found == {"mean": 2.0, "step": 4}
+
+
+def test_resources_are_initialized_together() -> None:
+    resources = of("python.ops.resources")
+    made = tf.Variable(0, collections=[])
+    resources.register_resource(made, made.initializer, tf.is_variable_initialized(made))
+    assert len(resources.shared_resources()) == 1
+    report = resources.report_uninitialized_resources()
+    with tf.Session() as session:
+        assert list(session.run(report)) == [made.name.encode()]
+        session.run(resources.initialize_resources(resources.shared_resources()))
+        assert session.run(report).size == 0
+
+
+def test_counts_at_thresholds_of_ones_own_metrics() -> None:
+    metrics = of("python.ops.metrics_impl")
+    values, updates = metrics._confusion_matrix_at_thresholds(
+        tf.constant([True, False, True]), tf.constant([0.9, 0.8, 0.2]), [0.5], includes=("tp", "fp")
+    )
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert session.run(updates) == {"tp": [1], "fp": [1]}
+        assert session.run(values) == {"tp": [1], "fp": [1]}
+    with pytest.raises(ValueError, match="Invalid key"):
+        metrics._confusion_matrix_at_thresholds(None, None, [0.5], includes=("tq",))
+
+
+def test_sizes_of_layers() -> None:
+    utils = of("python.layers.utils")
+    assert utils.conv_output_length(7, 3, "valid", 2) == 3
+    assert utils.conv_output_length(7, 3, "same", 2) == 4
+    assert utils.conv_output_length(None, 3, "same", 2) is None
+    assert utils.deconv_output_length(3, 3, "valid", 2) == 7
+    assert utils.convert_data_format("channels_first", 4) == "NCHW"
+    assert utils.normalize_tuple(2, 3, "strides") == (2, 2, 2)
+    with pytest.raises(ValueError, match="3 integers"):
+        utils.normalize_tuple([1, 2], 3, "strides")
+
+
+def test_sizes_of_windows_from_shapes_and_numpy() -> None:
+    x = tf.placeholder(tf.float32, [2, 7, 8, 3])
+    assert tf.layers.average_pooling2d(x, x.shape[1:3], 1).shape == [2, 1, 1, 3]
+    assert tf.layers.conv2d(x, 4, np.array([3, 3]), strides=np.int64(2)).shape == [2, 3, 3, 4]
+    with pytest.raises(ValueError, match="2 integers"):
+        tf.layers.conv2d(x, 4, 2.5)
+
+
+def test_libraries_keep_attributes_on_tensors_and_operations() -> None:
+    x: Any = tf.constant(1)
+    x.aliases = ["one"]
+    x.op.note = np.float32(2)
+    assert tf.get_default_graph().get_tensor_by_name("Const:0").aliases == ["one"]
+    assert tf.get_default_graph().get_operation_by_name("Const").note == 2
+
+
+def test_functions_with_gradients_of_their_own() -> None:
+    defun = of("python.framework.function").Defun
+
+    @defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: [dy * op.inputs[1], dy * op.outputs[0]])
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    @defun(tf.float32, tf.float32, func_name="Twice", grad_func=product)
+    def other(x: Any, y: Any) -> Any:
+        return x + y
+
+    @defun(tf.float32, tf.float32)
+    def plain(x: Any, y: Any) -> Any:
+        return x * y, x + y
+
+    @defun(shape_func=lambda op: [[2]])
+    def shaped(x: Any) -> Any:
+        return tf.identity(x)
+
+    a, b = tf.constant(3.0), tf.constant(5.0)
+    with tf.Session() as session:
+        assert session.run([product(a, b), *tf.gradients(product(a, b), [a, b])]) == [15, 5, 15]
+        assert session.run(plain(a, 5)) == (15, 8)
+        assert session.run(tf.gradients(plain(a, b)[0], [a, b])) == [5, 3]
+    assert shaped(tf.placeholder(tf.float32)).shape == [2]
+    with pytest.raises(ValueError, match="number of arguments"):
+        product(a)
+    with pytest.raises(ValueError, match="received 1"):
+        tf.gradients(defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: dy)(tf.add)(a, b), a)
+    with pytest.raises(ValueError, match="twice"):
+        defun(tf.float32, grad_func=product, python_grad_func=len)
+
+
+def test_gradients_of_functions_as_contrib_eager_has_them() -> None:
+    eager = of("contrib.eager")
+    value, both = eager.value_and_gradients_function(lambda x, y: x * x * y)(3.0, tf.constant(2.0), dy=1.0)
+    only = eager.gradients_function(lambda x, y: x * x * y, params=["y"])(3.0, 2.0)
+    with tf.Session() as session:
+        assert session.run([value, *both, *only]) == [18, 12, 9, 9]
+    assert not eager.executing_eagerly()
+
+
+def test_families_whose_parameters_softplus_makes_positive() -> None:
+    families = of("python.ops.distributions.student_t")
+    made = families.StudentTWithAbsDfSoftplusScale(df=-3.5, loc=1.0, scale=0.0)
+    normal = of("python.ops.distributions.normal").NormalWithSoftplusScale(0.0, [0.0, -2.0])
+    with tf.Session() as session:
+        assert session.run([made.df, made.scale]) == pytest.approx([3, np.log(2)])
+        assert session.run(normal.stddev()) == pytest.approx(np.log1p(np.exp([0.0, -2.0])))
+
+
+def test_collections_of_ones_own_messages_go_through_meta_graphs() -> None:
+    ops = of("python.framework.ops")
+    from tensorfleet.proto.variable_pb2 import SaveSliceInfoDef
+
+    ops.register_proto_function(
+        "notes",
+        SaveSliceInfoDef,
+        lambda item, export_scope=None: SaveSliceInfoDef(full_name=item[0]),
+        lambda message, import_scope=None: (message.full_name,),
+    )
+    tf.add_to_collection("notes", ("one",))
+    exported = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(exported)
+        assert tf.get_collection("notes") == [("one",)]
+    with pytest.raises(TypeError, match="Both"):
+        ops.register_proto_function("others", SaveSliceInfoDef, to_proto=len)
+
+
+def test_cases_whose_predicates_are_known() -> None:
+    smart_case = of("python.framework.smart_cond").smart_case
+    assert smart_case([(False, lambda: 1), (tf.constant(True), lambda: 2)]) == 2
+    assert smart_case({False: lambda: 1}, default=lambda: 3) == 3
+    fed = tf.placeholder(tf.bool)
+    found = smart_case([(fed, lambda: tf.constant(1))], default=lambda: tf.constant(2))
+    with tf.Session() as session:
+        assert session.run(found, {fed: False}) == 2
+
+
+def test_modules_that_others_import_are_their_names() -> None:
+    assert of("python.ops.rnn").rnn_cell_impl is of("python.ops.rnn_cell_impl")
+    assert of("python.ops.nn_ops").tensor_shape is of("python.framework.tensor_shape")

@@ -17,14 +17,19 @@ if _typing.TYPE_CHECKING:
     from tensorfleet.keras import (
         activations as activations,
         backend as backend,
+        callbacks as callbacks,
         constraints as constraints,
+        datasets as datasets,
+        estimator as estimator,
         initializers as initializers,
         layers as layers,
         losses as losses,
         metrics as metrics,
         models as models,
         optimizers as optimizers,
+        preprocessing as preprocessing,
         regularizers as regularizers,
+        utils as utils,
     )
 else:
     from tensorfleet.core.public import namespace as _namespace
@@ -34,13 +39,18 @@ else:
         modules=(
             "activations",
             "backend",
+            "callbacks",
             "constraints",
+            "datasets",
+            "estimator",
             "initializers",
             "layers",
             "losses",
             "metrics",
             "models",
             "optimizers",
+            "preprocessing",
             "regularizers",
+            "utils",
         ),
     )

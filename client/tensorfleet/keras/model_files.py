@@ -1,4 +1,4 @@
-"""Models in files, from configurations, and copies of them."""
+"""Models from files, from configurations, and copies of them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import json
 import os
 from typing import Any
 
-from tensorfleet.core import errors
 from tensorfleet.keras import backend as K, nest
 from tensorfleet.keras.engine import hdf5
 from tensorfleet.keras.engine.input_layer import Input, InputLayer
+from tensorfleet.keras.engine.model_writing import CONFIG, TRAINING, WEIGHTS
 from tensorfleet.keras.engine.sequential import Sequential
 from tensorfleet.keras.engine.training import Model
 from tensorfleet.keras.layer_registry import deserialize
-from tensorfleet.keras.loss_classes import Loss, serialize as serialize_loss
-from tensorfleet.keras.optimizer_kinds.base import Optimizer
 from tensorfleet.keras.optimizer_kinds.names import deserialize as deserialize_optimizer
-from tensorfleet.keras.serialization import custom_object_scope, plain
-
-_CONFIG, _TRAINING, _WEIGHTS = "model.json", "training.json", "weights"
+from tensorfleet.keras.serialization import custom_object_scope
 
 
 def model_from_config(config: Any, custom_objects: Any = None) -> Any:
@@ -75,64 +71,6 @@ def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = Non
     return Model(nest.unpack_single(inputs), nest.unpack_single(outputs), name=model.name)
 
 
-def _training_config(model: Any) -> dict[str, Any] | None:
-    """How a model is trained, None if its optimizer has no configuration."""
-    if not isinstance(model.optimizer, Optimizer) or model._arguments is None:
-        return None
-    given = model._arguments
-
-    def name(loss: Any) -> Any:
-        return serialize_loss(loss) if isinstance(loss, Loss) or callable(loss) else loss
-
-    return {
-        "optimizer_config": {
-            "class_name": type(model.optimizer).__name__,
-            "config": model.optimizer.get_config(),
-        },
-        "loss": nest.map_structure(name, given["loss"]),
-        "metrics": nest.map_structure(name, given["metrics"]),
-        "weighted_metrics": nest.map_structure(name, given["weighted_metrics"]),
-        "sample_weight_mode": given["sample_weight_mode"],
-        "loss_weights": given["loss_weights"],
-    }
-
-
-def save_model(
-    model: Any,
-    filepath: str,
-    overwrite: bool = True,
-    include_optimizer: bool = True,
-    save_format: str | None = None,
-    signatures: Any = None,
-) -> None:
-    """Writes a model: an HDF5 file, or a directory with its configuration and a checkpoint.
-
-    Args:
-        include_optimizer: whether the state of the optimizer is written, too.
-        save_format: "h5" (by the ending .h5, with h5py) or "tf", the directory.
-    """
-    filepath = os.fspath(filepath)
-    training = _training_config(model) if include_optimizer and model._is_compiled else None
-    if save_format == "h5" or (save_format is None and hdf5.is_hdf5_path(filepath)):
-        hdf5.save_model(model, filepath, overwrite, include_optimizer, training)
-        return
-    config = json.dumps(plain(model._updated_config()))
-    if not overwrite and os.path.exists(filepath):
-        raise errors.AlreadyExistsError(
-            None, None, f"There is a model {filepath} already. Give overwrite=True, or another name."
-        )
-    os.makedirs(filepath, exist_ok=True)
-    model.save_weights(os.path.join(filepath, _WEIGHTS), save_format="tf")
-    with open(os.path.join(filepath, _CONFIG), "w") as file:
-        file.write(config)
-    path = os.path.join(filepath, _TRAINING)
-    if training is not None:
-        with open(path, "w") as file:
-            json.dump(plain(training), file)
-    elif os.path.exists(path):
-        os.remove(path)
-
-
 def load_model(filepath: str, custom_objects: Any = None, compile: bool = True) -> Any:
     """The model that `save_model` wrote, compiled as it was.
 
@@ -144,10 +82,10 @@ def load_model(filepath: str, custom_objects: Any = None, compile: bool = True) 
     is_directory = os.path.isdir(filepath)
     training: Any = None
     if is_directory:
-        with open(os.path.join(filepath, _CONFIG)) as file:
+        with open(os.path.join(filepath, CONFIG)) as file:
             config = json.load(file)
-        if os.path.exists(os.path.join(filepath, _TRAINING)):
-            with open(os.path.join(filepath, _TRAINING)) as file:
+        if os.path.exists(os.path.join(filepath, TRAINING)):
+            with open(os.path.join(filepath, TRAINING)) as file:
                 training = json.load(file)
     else:
         if not os.path.exists(filepath):
@@ -163,7 +101,7 @@ def load_model(filepath: str, custom_objects: Any = None, compile: bool = True) 
             if model.outputs is not None:
                 model._program_of().step("train")
         if is_directory:
-            model.load_weights(os.path.join(filepath, _WEIGHTS))
+            model.load_weights(os.path.join(filepath, WEIGHTS))
             return model
         model.load_weights(filepath)
         values = hdf5.read_optimizer(filepath) if compile and training is not None else None
@@ -172,18 +110,3 @@ def load_model(filepath: str, custom_objects: Any = None, compile: bool = True) 
                 K.get_session()
                 model.optimizer.set_weights(values)
     return model
-
-
-def _save(
-    self: Any,
-    filepath: str,
-    overwrite: bool = True,
-    include_optimizer: bool = True,
-    save_format: str | None = None,
-    signatures: Any = None,
-) -> None:
-    """Writes the model: see `tf.keras.models.save_model`."""
-    save_model(self, filepath, overwrite, include_optimizer, save_format, signatures)
-
-
-Model.save = _save  # type: ignore[attr-defined]

@@ -2,6 +2,9 @@
 
 import typing as _typing
 
+from tensorfleet.keras.engine.model_writing import (
+    save_model as save_model,
+)
 from tensorfleet.keras.engine.sequential import (
     Sequential as Sequential,
 )
@@ -13,7 +16,6 @@ from tensorfleet.keras.model_files import (
     load_model as load_model,
     model_from_config as model_from_config,
     model_from_json as model_from_json,
-    save_model as save_model,
 )
 
 if not _typing.TYPE_CHECKING:

@@ -9,6 +9,7 @@ from tensorfleet.graph.convert import (
     constant as constant,
 )
 from tensorfleet.graph.framework import (
+    add_to_collection as add_to_collection,
     colocate_with as colocate_with,
     control_dependencies as control_dependencies,
     name_scope as name_scope,

@@ -5,7 +5,7 @@ from __future__ import annotations
 PAGE = "docs/missing.md"
 
 _EAGER = "eager mode is outside of what TensorFleet is for; build a graph, and run it in a session"
-_KERAS = "use tf.layers, and a training loop with tf.Session or tf.train.MonitoredTrainingSession"
+_KERAS = "tf.keras has the layers and functions that docs/keras.md lists; write this one with them"
 
 # By the beginning of the name; the longest match counts.
 _ADVICE = {
@@ -21,6 +21,8 @@ _ADVICE = {
     "function": "build the operations in the graph itself",
     "image": "prepare images with NumPy or Pillow before they are fed, or in tf.py_func",
     "keras": _KERAS,
+    "keras.applications": "there are no learned weights, and no downloads; write the layers yourself",
+    "keras.wrappers": "there is no wrapper for scikit-learn; call fit and predict themselves",
     "lite": "export a frozen graph, and convert it where TensorFlow is installed",
     "load_op_library": "ops of other libraries cannot be loaded; tf.py_func calls Python",
     "profiler": "tf.RunMetadata and tf.RunOptions(trace_level=…) trace a step; docs/observability.md",
@@ -30,7 +32,7 @@ _ADVICE = {
     "xla": "leave it out: there is no compiler to choose",
     "python.debug": "tf.Print and tf.check_numerics look into a graph; docs/observability.md",
     "python.keras": _KERAS,
-    "contrib.keras": _KERAS,
+    "contrib.keras": "use tf.keras, whose names are those of tf.contrib.keras.api.keras",
 }
 
 

@@ -161,6 +161,28 @@ INTERNAL: dict[str, str] = {
         for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
     },
     "python.layers.utils": "contrib.layers.utils",
+    "python.keras": "keras",
+    **{
+        f"python.keras.{name}": f"keras.{name}"
+        for name in (
+            *("activations", "backend", "callbacks", "constraints", "datasets", "estimator"),
+            *("initializers", "layers", "losses", "metrics", "models", "optimizers"),
+            *("preprocessing", "regularizers", "utils"),
+            *("preprocessing.sequence", "preprocessing.text", "datasets.mnist", "datasets.cifar10"),
+        )
+    },
+    **{
+        f"python.keras.{name}": "keras.layers keras"
+        for name in (
+            *("engine", "engine.base_layer", "engine.input_layer", "engine.training", "engine.sequential"),
+            *("layers.core", "layers.convolutional", "layers.embeddings", "layers.merge", "layers.noise"),
+            *("layers.normalization", "layers.pooling", "layers.recurrent", "layers.wrappers"),
+            "layers.advanced_activations",
+        )
+    },
+    "python.keras.utils.np_utils": "keras.utils",
+    "python.keras.utils.generic_utils": "keras.utils",
+    "python.keras.utils.data_utils": "keras.utils",
     # Files, flags, logging.
     "python.lib": "io",
     "python.lib.io": "io",

@@ -34,6 +34,7 @@ class GraphState:
         learning_phase: a value or tensor, None while nobody has asked.
         variables: those that Keras made, which `get_session` initializes.
         initialized: how many of the variables were found initialized, by session.
+        session: that Keras made for the graph, or was given.
         setters: a placeholder and an assignment for each variable that was set, by the variable.
     """
 
@@ -42,17 +43,17 @@ class GraphState:
         self.learning_phase: Any = None
         self.variables: list[Any] = []
         self.initialized: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.session: Any = None
         self.setters: dict[Any, tuple[Tensor, Any]] = {}
 
 
 class _Settings:
-    """Settings of the process, and the session that Keras made or was given."""
+    """Settings of the process."""
 
     floatx = "float32"
     epsilon = 1e-7
     image_data_format = "channels_last"
     manual_initialization = False
-    session: Any = None
 
 
 def _read_configuration() -> None:
@@ -171,28 +172,29 @@ def set_learning_phase(value: Any) -> None:
 
 def clear_session() -> None:
     """Forgets Keras's session and the default graph; the next layer begins a new one."""
+    held = graph_state().session
+    if held is not None:
+        held.close()
     reset_default_graph()
-    if _Settings.session is not None:
-        _Settings.session.close()
-    _Settings.session = None
 
 
 def get_session(op_input_list: Any = ()) -> Any:
     """The default session, or one that Keras makes; variables of layers are initialized in it."""
+    graph = get_default_graph()
     session = get_default_session()
-    if session is None:
-        session = _Settings.session
-        if session is None or session.graph is not get_default_graph():
-            # As TensorFlow does: one session on the graph of the layers that are in use.
-            session = _Settings.session = Session(graph=get_default_graph())
+    if session is None or session.graph is not graph:
+        state = graph_state(graph)
+        if state.session is None:
+            state.session = Session(graph=graph)
+        session = state.session
     if not _Settings.manual_initialization:
         initialize_variables(session)
     return session
 
 
 def set_session(session: Any) -> None:
-    """Makes Keras run its steps in this session, for instance in one on a cluster."""
-    _Settings.session = session
+    """Makes Keras run the steps of the session's graph in this session, for instance in one on a cluster."""
+    graph_state(None if session is None else session.graph).session = session
 
 
 def manual_variable_initialization(value: bool) -> None:
@@ -223,12 +225,16 @@ def get_value(x: Any) -> Any:
     """The value of a variable or tensor, an array."""
     if not isinstance(x, (Tensor, Variable)):
         return x
-    return get_session().run(x)
+    with x.graph.as_default():
+        return get_session().run(x)
 
 
 def batch_get_value(tensors: Any) -> list[Any]:
     """The values of several variables, by one step."""
-    return list(get_session().run(list(tensors))) if tensors else []
+    if not tensors:
+        return []
+    with tensors[0].graph.as_default():
+        return list(get_session().run(list(tensors)))
 
 
 def set_value(x: Any, value: Any) -> None:
@@ -249,7 +255,8 @@ def batch_set_value(tuples: Any) -> None:
         feeds[fed] = np.asarray(value, dtype=variable.dtype.base.as_numpy_dtype)
         assigned.append(assignment)
     if assigned:
-        get_session().run(assigned, feed_dict=feeds)
+        with assigned[0].graph.as_default():
+            get_session().run(assigned, feed_dict=feeds)
 
 
 def print_tensor(x: Any, message: str = "") -> Any:

@@ -213,6 +213,7 @@ class Program:
         self.metric_names = ["loss"]
         self.metric_objects: list[Metric] = []
         self._results: list[Any] = []
+        self._pairs: dict[str, tuple[Any, Any]] = {}
         self._metric_updates: list[Any] = []
         with ops.name_scope("metrics"):
             for name, loss in self.output_losses:
@@ -235,6 +236,11 @@ class Program:
         self.metric_objects.append(metric)
         self._metric_updates.append(update)
         self._results.append(result)
+        self._pairs[name] = metric.result(), update
+
+    def metric_pairs(self) -> dict[str, tuple[Any, Any]]:
+        """The results of metrics and the operations that take in a batch, as estimators take them."""
+        return dict(self._pairs)
 
     # Steps
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet.keras.engine import hdf5, weight_files
 from tensorfleet.keras.engine.model_config import config_of, graph_from
+from tensorfleet.keras.engine.model_writing import save_model
 from tensorfleet.keras.engine.network import Network
 from tensorfleet.keras.layer_registry import deserialize
 from tensorfleet.keras.serialization import plain
@@ -79,6 +80,17 @@ class SavingModel(Network):
             hdf5.save_weights(self, filepath, overwrite)
         else:
             weight_files.save(self, filepath, overwrite)
+
+    def save(
+        self,
+        filepath: str,
+        overwrite: bool = True,
+        include_optimizer: bool = True,
+        save_format: str | None = None,
+        signatures: Any = None,
+    ) -> None:
+        """Writes the model: see `tf.keras.models.save_model`."""
+        save_model(self, filepath, overwrite, include_optimizer, save_format, signatures)
 
     def load_weights(self, filepath: str, by_name: bool = False) -> Any:
         """Reads weights that `save_weights` wrote, into a model of the same layers.

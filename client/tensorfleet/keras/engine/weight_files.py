@@ -14,7 +14,12 @@ from tensorfleet.train.object_graph import is_trackable
 
 def _checkpoint(model: Any) -> Checkpoint:
     """The model's layers and its optimizer, as TensorFlow's checkpoints of models name them."""
-    return Checkpoint(**{k: v for k, v in model._checkpoint_children().items() if is_trackable(v)})
+    checkpoint = Checkpoint()
+    # In their order: the first name of a layer is that of its values.
+    for name, value in model._checkpoint_children().items():
+        if is_trackable(value):
+            setattr(checkpoint, name, value)
+    return checkpoint
 
 
 def save(model: Any, path: str, overwrite: bool) -> None:

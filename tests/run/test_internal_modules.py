@@ -310,3 +310,18 @@ def test_cases_whose_predicates_are_known() -> None:
 def test_modules_that_others_import_are_their_names() -> None:
     assert of("python.ops.rnn").rnn_cell_impl is of("python.ops.rnn_cell_impl")
     assert of("python.ops.nn_ops").tensor_shape is of("python.framework.tensor_shape")
+
+
+def test_libraries_find_the_current_device() -> None:
+    class Found:
+        device: Any = None
+
+        def _set_device(self, device: Any) -> None:
+            self.device = device
+
+    graph, outside, inside = tf.get_default_graph(), Found(), Found()
+    graph._apply_device_functions(outside)
+    with tf.device("/job:worker"), tf.device(lambda op: "/gpu:1"):
+        graph._apply_device_functions(inside)
+    assert outside.device is None
+    assert (inside.device.job, inside.device.device_type, inside.device.device_index) == ("worker", "GPU", 1)

@@ -3,7 +3,7 @@
 A task runs in a process of its own, without security and with TLS and a token, by turns; clients come by TCP.
 "TLS by ssl" is without the compiled module. Each figure is the best of `--rounds`. `--clients 200` measures
 the turns instead, `--messages` the processor time of messages that one thread sends and receives, which other
-work changes less.
+work changes less, `--handshakes` that of opening a connection, both sides together.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import argparse
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +131,20 @@ def by_tcp(endpoint: Any, address: str, security: settings.Security) -> Any:
     return find_route(endpoint, address, security)
 
 
-def once(target: str, mib: int, steps: int) -> tuple[float, float]:
-    """(microseconds of a step of one addition, GB/s of a large tensor, there and back)."""
+def processor_seconds(pid: int) -> float:
+    """Of another process, until now."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def once(target: str, pid: int, mib: int, steps: int) -> tuple[float, float, float, float]:
+    """(microseconds of a step of one addition, its processor time on both sides, GB/s of a large tensor,
+    there and back, nanoseconds of processor time for each byte).
+    """
+
+    def spent() -> float:
+        return time.process_time() + processor_seconds(pid)
+
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None])
         y, same = x + 1.0, tf.identity(x)
@@ -139,33 +152,36 @@ def once(target: str, mib: int, steps: int) -> tuple[float, float]:
             small, large = np.ones(1, np.float32), np.ones(mib * MIB // 4, np.float32)
             for value, fetch in ((small, y), (large, same)):
                 session.run(fetch, {x: value})
-            began = time.perf_counter()
+            began, used = time.perf_counter(), spent()
             for _ in range(steps):
                 session.run(y, {x: small})
-            step = (time.perf_counter() - began) / steps
-            began = time.perf_counter()
+            step, step_used = (time.perf_counter() - began) / steps, (spent() - used) / steps
+            began, used = time.perf_counter(), spent()
             for _ in range(4):
                 session.run(same, {x: large})
-            return step * 1e6, 8 * large.nbytes / (time.perf_counter() - began) / 1e9
+            size = 8 * large.nbytes
+            rate, byte_used = size / (time.perf_counter() - began), (spent() - used) / size
+            return step * 1e6, step_used * 1e6, rate / 1e9, byte_used * 1e9
 
 
 def costs(rounds: int, mib: int, steps: int) -> None:
     stream_route.find_route = by_tcp
     with tempfile.TemporaryDirectory() as folder:
         ways = environments(Path(folder))
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+        found: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in ways}
         for _ in range(rounds):
             for name, (of_task, of_client) in ways.items():
                 kept = {k: v for k, v in os.environ.items() if k not in settings.VARIABLES}
                 with process(TASK, environment=kept | of_task) as task:
                     os.environ.update(of_client)
                     tls_records.module.cache_clear()
-                    found[name].append(once(task.stdout.readline().strip(), mib, steps))
+                    found[name].append(once(task.stdout.readline().strip(), task.pid, mib, steps))
                     for variable in of_client:
                         del os.environ[variable]
-        print(f"{'security':<16}{'step, us':>10}{'tensors, GB/s':>16}")
+        print(f"{'security':<16}{'step, us':>10}{'its CPU, us':>13}{'tensors, GB/s':>15}{'CPU, ns/B':>11}")
         for name, figures in found.items():
-            print(f"{name:<16}{min(f[0] for f in figures):10.1f}{max(f[1] for f in figures):16.2f}")
+            steps_, used, rates, bytes_ = zip(*figures, strict=True)
+            print(f"{name:<16}{min(steps_):10.1f}{min(used):13.1f}{max(rates):15.2f}{min(bytes_):11.2f}")
 
 
 def connected(
@@ -193,32 +209,83 @@ def connected(
     return one, other
 
 
-def messages(rounds: int) -> None:
+SIZES = (200, 16 << 10, 64 << 10, 128 << 10)
+
+
+def files_of(folder: Path) -> tuple[TlsFiles, TlsFiles]:
+    """Those of a task and of a client."""
+    one, other = (
+        TlsFiles(found[settings.CERT], found[settings.KEY], found[settings.CA])
+        for found in environments(folder)["TLS, compiled"]
+    )
+    return one, other
+
+
+def exchange(way: str) -> None:
+    """Exchanges messages of the sizes that come on standard input; prints the microseconds of one."""
     with tempfile.TemporaryDirectory() as folder:
-        of_task, of_client = environments(Path(folder))["TLS, compiled"]
-        files = [
-            TlsFiles(found[settings.CERT], found[settings.KEY], found[settings.CA])
-            for found in (of_task, of_client)
-        ]
-        ways = {
-            "none": connected(None, None, False),
-            "TLS by ssl": connected(files[0], files[1], False),
-            "TLS, compiled": connected(files[0], files[1], True),
+        files = (None, None) if way == "none" else files_of(Path(folder))
+        one, other = connected(*files, way == "TLS, compiled")
+    for line in sys.stdin:
+        tensor, count = np.ones(int(line), np.uint8), 2000 if int(line) < 1000 else 300
+        began = time.thread_time()
+        for _ in range(count):
+            one.send(encode(Kind.PUSH, 1, 1, b"", [tensor]))
+            other.reader.read()
+        print((time.thread_time() - began) / count * 1e6, flush=True)
+
+
+def messages(rounds: int) -> None:
+    ways = ("none", "TLS by ssl", "TLS, compiled")
+    best = {(way, size): float("inf") for way in ways for size in SIZES}
+    with ExitStack() as stack:
+        # Each in a process of its own: the interpreter makes its code fast for one class of connections.
+        code = "import sys; from benchmark_security import exchange; exchange(sys.argv[1])"
+        path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
+        children = {
+            way: stack.enter_context(process(code, way, environment=os.environ | path)) for way in ways
         }
-    sizes = (200, 16 << 10, 64 << 10, 128 << 10)
-    best = {(way, size): float("inf") for way in ways for size in sizes}
-    for _ in range(rounds):
-        for size in sizes:
-            tensor, count = np.ones(size, np.uint8), 2000 if size < 1000 else 300
-            for way, (one, other) in ways.items():
-                began = time.thread_time()
-                for _ in range(count):
-                    one.send(encode(Kind.PUSH, 1, 1, b"", [tensor]))
-                    other.reader.read()
-                best[way, size] = min(best[way, size], (time.thread_time() - began) / count * 1e6)
-    print(f"{'security':<16}" + "".join(f"{f'{size} B, us':>14}" for size in sizes))
+        for _ in range(rounds):
+            for size in SIZES:
+                for way, child in children.items():
+                    child.stdin.write(f"{size}\n")
+                    child.stdin.flush()
+                    best[way, size] = min(best[way, size], float(child.stdout.readline()))
+    print(f"{'security':<16}" + "".join(f"{f'{size} B, us':>14}" for size in SIZES))
     for way in ways:
-        print(f"{way:<16}" + "".join(f"{best[way, size]:14.1f}" for size in sizes))
+        print(f"{way:<16}" + "".join(f"{best[way, size]:14.1f}" for size in SIZES))
+
+
+def handshake(server: ssl.SSLContext, client: ssl.SSLContext, session: Any) -> tuple[float, Any]:
+    """(seconds of processor time of both sides, what a later connection could be resumed by)."""
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    began = time.thread_time()
+    one = client.wrap_bio(back, there, server_side=False, session=session)
+    other = server.wrap_bio(there, back, server_side=True)
+    waiting = [one, other]
+    while waiting:
+        for side in list(waiting):
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+                waiting.remove(side)
+    other.write(b"x")
+    one.read(1)  # with it comes the ticket, if there is one
+    used = time.thread_time() - began
+    assert one.session_reused == (session is not None)
+    return used, one.session
+
+
+def handshakes(rounds: int) -> None:
+    """A full one, as it is made, and a resumed one, which tasks do not offer."""
+    with tempfile.TemporaryDirectory() as folder:
+        of_task, of_client = files_of(Path(folder))
+        server, client = certificates(of_task).server_context(), certificates(of_client).client_context()
+        server.num_tickets = 1
+        full, resumed = float("inf"), float("inf")
+        for _ in range(100 * rounds):
+            used, session = handshake(server, client, None)
+            full, resumed = min(full, used), min(resumed, handshake(server, client, session)[0])
+    print(f"processor time of a handshake, both sides: {full * 1e6:.0f} us, resumed {resumed * 1e6:.0f} us")
 
 
 def turns(clients: int, seconds: float, processes: int = 4) -> None:
@@ -246,6 +313,7 @@ def main() -> None:
     p.add_argument("--steps", type=int, default=3000)
     p.add_argument("--clients", type=int, default=0, help="measure the turns of so many")
     p.add_argument("--messages", action="store_true", help="measure the processor time of messages")
+    p.add_argument("--handshakes", action="store_true", help="measure the processor time of handshakes")
     p.add_argument("--seconds", type=float, default=10.0)
     flags = p.parse_args()
     os.environ["TENSORFLEET_TRANSPORT"] = "stream"
@@ -254,6 +322,8 @@ def main() -> None:
         turns(flags.clients, flags.seconds)
     elif flags.messages:
         messages(flags.rounds)
+    elif flags.handshakes:
+        handshakes(flags.rounds)
     else:
         costs(flags.rounds, flags.mib, flags.steps)
 

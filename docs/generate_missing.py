@@ -34,26 +34,25 @@ REASONS = {
         "test.with_eager_op_as_function train.experimental saved_model.save saved_model.load_v2 "
         "saved_model.SaveOptions saved_model.Asset saved_model.experimental"
     ),
-    "other compilers, runtimes and formats of models": "xla tpu mlir lite",
-    "Keras, which is a library of its own": "keras mixed_precision",
-    "several replicas in one graph: workers share parameter servers here, or reduce by collectives": (
-        "distribute.MirroredStrategy distribute.CrossDeviceOps distribute.HierarchicalCopyAllReduce "
-        "distribute.NcclAllReduce distribute.ReductionToOneDevice distribute.experimental"
+    "other compilers, runtimes and formats of models": (
+        "xla tpu mlir lite quantization.experimental train.do_quantize_training_on_graphdef"
     ),
+    "Keras, which is a library of its own": "keras mixed_precision",
     "services of other clouds and schedulers": (
         "distribute.cluster_resolver.GCEClusterResolver distribute.cluster_resolver.SlurmClusterResolver "
         "distribute.cluster_resolver.TPUClusterResolver"
     ),
     "services and profiles of TensorFlow's own runtime": (
         "data.experimental.service data.experimental.distributed_save data.experimental.get_model_proto "
-        "profiler.OpLogProto profiler.write_op_log check_pinned"
+        "profiler.OpLogProto profiler.write_op_log check_pinned "
+        "debugging.experimental"
     ),
     "kernels for accelerators alone": (
         "approx_top_k math.approx_max_k math.approx_min_k nn.approx_max_k nn.approx_min_k "
         "image.generate_bounding_box_proposals"
     ),
     "libraries of file formats that the service does not have": (
-        "LMDBReader audio image.decode_webp image.decode_jxl io.decode_webp io.decode_jxl"
+        "LMDBReader image.decode_webp image.decode_jxl io.decode_webp io.decode_jxl"
     ),
 }
 

@@ -40,8 +40,9 @@ FLOORS = {
             "data",
             "feature_column",
             "estimator",
-            "contrib",
+            "keras",
             "distribute",
+            "contrib",
             "api",
             "",
             "examples",
@@ -69,7 +70,10 @@ FLOORS = {
     ),
 }
 # Modules that hold public names only lie on top of the rooms, as those in the package's own folder.
-PUBLIC = ("tensorfleet.compat", "tensorfleet.io", "tensorfleet.nn", "tensorfleet.ops.collective_ops")
+PUBLIC = (
+    *("tensorfleet.compat", "tensorfleet.config", "tensorfleet.io", "tensorfleet.nn"),
+    "tensorfleet.ops.collective_ops",
+)
 # Circles of types: at least one arrow of each is an import under TYPE_CHECKING, of names for annotations.
 TYPE_CIRCLES = {
     "an Operation has Tensors and a Graph, a Tensor an Operation; a Graph has all of them, and scopes": (

@@ -591,6 +591,7 @@ from tensorfleet.ops.ragged.filling import (
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
 from tensorfleet.ops.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
 from tensorfleet.ops.ragged.strings import string_split as string_split
+from tensorfleet.ops.random.bounded import random_index_shuffle as random_index_shuffle
 from tensorfleet.ops.random.random_ops import (
     multinomial as multinomial,
     random_crop as random_crop,
@@ -736,8 +737,10 @@ GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 if _typing.TYPE_CHECKING:
     from tensorfleet import (
         app as app,
+        audio as audio,
         bitwise as bitwise,
         compat as compat,
+        config as config,
         contrib as contrib,
         data as data,
         debugging as debugging,
@@ -753,6 +756,7 @@ if _typing.TYPE_CHECKING:
         image as image,
         initializers as initializers,
         io as io,
+        keras as keras,
         layers as layers,
         linalg as linalg,
         logging as logging,
@@ -803,8 +807,10 @@ else:
         __name__,
         modules=(
             "app",
+            "audio",
             "bitwise",
             "compat",
+            "config",
             "contrib",
             "data",
             "debugging",
@@ -820,6 +826,7 @@ else:
             "image",
             "initializers",
             "io",
+            "keras",
             "layers",
             "linalg",
             "logging",

@@ -8,6 +8,14 @@ from tensorfleet.api.debugging_switches import (
     enable_traceback_filtering as enable_traceback_filtering,
     is_traceback_filtering_enabled as is_traceback_filtering_enabled,
 )
+from tensorfleet.api.numeric_checks import (
+    disable_check_numerics as disable_check_numerics,
+    enable_check_numerics as enable_check_numerics,
+)
+from tensorfleet.api.process_devices import (
+    get_log_device_placement as get_log_device_placement,
+    set_log_device_placement as set_log_device_placement,
+)
 from tensorfleet.ops.array.identity import check_numerics as check_numerics
 from tensorfleet.ops.debugging.checks import (
     assert_equal as assert_equal,
@@ -72,8 +80,11 @@ __all__ = [
     "assert_shapes",
     "assert_type",
     "check_numerics",
+    "disable_check_numerics",
     "disable_traceback_filtering",
+    "enable_check_numerics",
     "enable_traceback_filtering",
+    "get_log_device_placement",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -81,4 +92,5 @@ __all__ = [
     "is_numeric_tensor",
     "is_strictly_increasing",
     "is_traceback_filtering_enabled",
+    "set_log_device_placement",
 ]

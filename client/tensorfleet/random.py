@@ -18,6 +18,10 @@ from tensorfleet.ops.nn.candidate_sampling import (
     log_uniform_candidate_sampler as log_uniform_candidate_sampler,
     uniform_candidate_sampler as uniform_candidate_sampler,
 )
+from tensorfleet.ops.random.bounded import (
+    stateless_binomial as stateless_binomial,
+    stateless_parameterized_truncated_normal as stateless_parameterized_truncated_normal,
+)
 from tensorfleet.ops.random.random_ops import (
     categorical as categorical,
     multinomial as multinomial,
@@ -47,6 +51,8 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__, ("experimental",))
 
 __all__ = [
+    "stateless_binomial",
+    "stateless_parameterized_truncated_normal",
     "Algorithm",
     "Generator",
     "all_candidate_sampler",

@@ -3,6 +3,7 @@
 import typing as _typing
 from unittest import mock as mock
 
+from tensorfleet.api import test_experimental as experimental
 from tensorfleet.api.local_clusters import (
     assert_equal_graph_def as assert_equal_graph_def,
     create_local_cluster as create_local_cluster,
@@ -41,7 +42,7 @@ else:
     # absl's tests define flags, so only programs that are tests import them.
     __getattr__, __dir__ = _namespace(
         __name__,
-        modules=("mock",),
+        modules=("experimental", "mock"),
         names={
             "Benchmark": "tensorfleet.api.benchmarks",
             "TestCase": "tensorfleet.api.case",
@@ -49,3 +50,28 @@ else:
             "main": "tensorfleet.api.benchmarks",
         },
     )
+
+__all__ = [
+    "Benchmark",
+    "StubOutForTesting",
+    "TestCase",
+    "assert_equal_graph_def",
+    "benchmark_config",
+    "compute_gradient",
+    "compute_gradient_error",
+    "create_local_cluster",
+    "disable_with_predicate",
+    "experimental",
+    "get_temp_dir",
+    "gpu_device_name",
+    "is_built_with_cuda",
+    "is_built_with_gpu_support",
+    "is_built_with_rocm",
+    "is_built_with_xla",
+    "is_cpu_target_available",
+    "is_gpu_available",
+    "main",
+    "mock",
+    "test_src_dir_path",
+    "with_eager_op_as_function",
+]

@@ -47,7 +47,17 @@ def compile_extensions(root: Path, folder: Path) -> list[str]:
     own = [*FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{sysconfig.get_path('include')}"]
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     dispatch = ("-DX86_VARIANTS",) if is_x86 else ()
-    plain = ("arrays", "choices", "convolution", "examples", "framing", "module", "pool", "pooling")
+    plain = (
+        "arrays",
+        "choices",
+        "convolution",
+        "examples",
+        "framing",
+        "module",
+        "pool",
+        "pooling",
+        "product",
+    )
     units: list[tuple[str, str, tuple[str, ...]]] = [(name, f"{name}.c", dispatch) for name in plain]
     for source, flags in BY_VARIANT.items():
         variants = {"base": (), **(X86_VARIANTS if is_x86 else {})}

@@ -144,6 +144,71 @@ def test_training_survives_a_rotation_of_all_certificates(fleet: Kubernetes) -> 
     assert show(fleet) == "let in 5\n"
 
 
+CA_FILE = "import os; print(open(os.environ['TENSORFLEET_TLS_CA']).read())"
+
+
+def take_a_step(kubernetes: Kubernetes, number: int) -> str:
+    """Runs the Job of the credentials once; the CAs that all pods have after it, in PEM."""
+    name = f"step-of-ca-{number}"
+    kubernetes.kubectl("create", "job", f"--from=cronjob/{FULLNAME}-credentials", name)
+    kubernetes.kubectl("wait", f"job/{name}", "--for=condition=complete", "--timeout=120s")
+    trusted = secret(kubernetes, f"{FULLNAME}-ca")["ca.pem"].decode().strip()
+    pods = [*(pod["metadata"]["name"] for pod in task_pods(kubernetes)), "client"]
+
+    def everywhere() -> bool:
+        kubernetes.kubectl("annotate", "pod", *pods, "--overwrite", f"tests/looked-at={time.time_ns()}")
+        return all(kubernetes.python(pod, CA_FILE).stdout.strip() == trusted for pod in pods)
+
+    kubernetes.wait_for("the same CAs in all pods", everywhere, 150)
+    return trusted
+
+
+def test_training_survives_another_ca(fleet: Kubernetes) -> None:
+    """Its three steps, one after the other, without the ten minutes between them."""
+    fleet.kubectl("cp", str(PROGRAMS / "steps.py"), "client:/tmp/steps.py")
+    name = f"{FULLNAME}-ca"
+    old = secret(fleet, name)["ca.pem"].decode().strip()
+    pods = {pod["metadata"]["uid"] for pod in task_pods(fleet)}
+    before = {address: serial(fleet, address) for address in (f"{MASTER}:2223", f"{PS}:2223")}
+    command = ["kubectl", "-n", fleet.namespace, "exec", "-i", "client", "--", "python", "/tmp/steps.py"]
+
+    def patch(**data: str) -> None:
+        fleet.kubectl("patch", "secret", name, "--type=merge", "-p", json.dumps({"stringData": data}))
+
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            seen = [int(process.stdout.readline()) for _ in range(20)]
+            patch(rotate="yes")
+            both = take_a_step(fleet, 1)
+            assert both.startswith(old)
+            assert both != old
+            assert show(fleet) == "let in 5\n"
+            patch(since="2000-01-01T00:00:00+00:00")
+            signing = take_a_step(fleet, 2)
+            assert signing.endswith(old)
+            for address, serial_before in before.items():
+                fleet.wait_for(
+                    f"a certificate of the new CA at {address}",
+                    lambda address=address, old=serial_before: serial(fleet, address) != old,
+                    150,
+                )
+            assert show(fleet) == "let in 5\n"
+            patch(since="2000-01-01T00:00:00+00:00")
+            assert take_a_step(fleet, 3) == signing.removesuffix(old).strip()
+            assert show(fleet) == "let in 5\n"
+            process.stdin.write("\n")
+            seen += map(int, process.stdout.read().split())
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+    assert seen == list(range(seen[0], seen[0] + len(seen))), "no step failed, and none was lost"
+    assert {pod["metadata"]["uid"] for pod in task_pods(fleet)} == pods, "no task was restarted"
+
+
 @pytest.fixture
 def other(fleet: Kubernetes) -> Iterator[Kubernetes]:
     """Another release beside it, and a pod that the NetworkPolicy lets through, with that one's certificate.

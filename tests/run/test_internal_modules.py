@@ -218,15 +218,6 @@ def test_libraries_keep_attributes_on_tensors_and_operations() -> None:
     assert tf.get_default_graph().get_operation_by_name("Const").note == 2
 
 
-def test_the_debugger_says_what_there_is_instead() -> None:
-    debug = of("python.debug")
-    assert of("python.debug.wrappers.hooks").DumpingDebugHook is debug.DumpingDebugHook
-    with tf.Session() as session, pytest.raises(tf.errors.UnimplementedError, match=r"no tfdbg.*tf\.print"):
-        debug.LocalCLIDebugWrapperSession(session)
-    assert debug.has_inf_or_nan(None, np.array([1, np.nan]))
-    assert not debug.has_inf_or_nan(None, np.array([1, 2]))
-
-
 def test_functions_with_gradients_of_their_own() -> None:
     defun = of("python.framework.function").Defun
 

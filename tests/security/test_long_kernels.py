@@ -14,11 +14,13 @@ import tensorfleet as tf
 from tensorfleet.core import errors
 from tensorfleet.security.settings import Security
 from tensorfleet_service.executor import functions
-from tensorfleet_service.kernels import sparse
+from tensorfleet_service.kernels import sparse, values
+from tensorfleet_service.kernels.array import selection
 from tensorfleet_service.kernels.functions import function_ops
 from tensorfleet_service.kernels.image import boxes
+from tensorfleet_service.kernels.io import summarize
 from tensorfleet_service.kernels.nn import ctc
-from tensorfleet_service.kernels.text import edit_distance, strings
+from tensorfleet_service.kernels.text import edit_distance, regex, sparse_cross, splitting, strings, unicode
 from tensorfleet_service.server import TaskServer
 from tensorfleet_service.threads import running
 from tests.security.conftest import MakeTasks
@@ -38,9 +40,9 @@ def feeds() -> dict[Any, Any]:
     return dict(tf.get_collection("fed"))
 
 
-def row(values: list[Any]) -> tf.SparseTensor:
-    indices = [[0, i] for i in range(len(values))]
-    return tf.SparseTensor(fed(np.array(indices, np.int64)), fed(values), [1, len(values)])
+def row(items: list[Any]) -> tf.SparseTensor:
+    indices = [[0, i] for i in range(len(items))]
+    return tf.SparseTensor(fed(np.array(indices, np.int64)), fed(items), [1, len(items)])
 
 
 def logits() -> Any:
@@ -140,8 +142,19 @@ STRINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "join": (strings, lambda: tf.strings.join([fed(["a", "b"]), fed(["c", "d"])])),
     "reduce_join": (strings, lambda: tf.reduce_join(fed(["a", "b"]), 0)),
     "lower": (strings, lambda: tf.strings.lower(fed(["A", "B"]))),
-    "to_number": (strings, lambda: tf.string_to_number(fed(["1", "2"]))),
-    "substr": (strings, lambda: tf.substr(fed(["abc", "def"]), 0, 2)),
+    "sort": (selection, lambda: tf.sort(fed([3.0, 1.0, 2.0]))),
+    "top_k": (selection, lambda: tf.nn.top_k(fed(np.eye(40)), 40)[1]),
+    "split": (values, lambda: tf.string_split(fed(["a b", "c d"])).values),
+    "split_v2": (values, lambda: tf.strings.split(fed(["a b", "c d"])).values),
+    "ngrams": (splitting, lambda: tf.strings.ngrams(fed(["a", "b", "c"]), 2)),
+    "unicode_decode": (values, lambda: tf.strings.unicode_decode(fed(["a", "b"]), "UTF-8").values),
+    "unicode_encode": (unicode, lambda: tf.strings.unicode_encode(fed([[65, 66], [67, 68]]), "UTF-8")),
+    "regex_replace": (regex, lambda: tf.regex_replace(fed(["aaa", "b"]), "a", "c")),
+    "regex_full_match": (values, lambda: tf.strings.regex_full_match(fed(["aaa", "b"]), "a*")),
+    "sparse_cross": (sparse_cross, lambda: tf.sparse.cross([fed([["a"]]), fed([["b"]])]).values),
+    "format": (summarize, lambda: tf.strings.format("{}", fed([1.0, 2.0]), summarize=-1)),
+    "to_number": (values, lambda: tf.string_to_number(fed(["1", "2"]))),
+    "substr": (values, lambda: tf.substr(fed(["abc", "def"]), 0, 2)),
 }
 
 
@@ -170,6 +183,7 @@ def gate(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Ite
     made = Gate()
     module, _ = (KERNELS | STRINGS)[request.getfixturevalue("kind")]
     monkeypatch.setattr(module, "check_step", made.check)
+    monkeypatch.setattr(selection, "SORTED_AT_ONCE", 1)
     yield made
     made.closed = False
 
@@ -287,3 +301,53 @@ def test_strings_have_numbers_and_ranks(monkeypatch: pytest.MonkeyPatch) -> None
     expected = np.unique(items, return_inverse=True)
     assert found.tolist() == expected[0].tolist()
     assert places.tolist() == expected[1].tolist()
+
+
+@pytest.mark.parametrize("shape", [(97,), (6, 9), (2, 40), (3, 1), (2, 3, 7)])
+def test_sorting_in_pieces_gives_the_same_order(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "SORTED_AT_ONCE", 10)
+    x = np.random.default_rng(0).integers(0, 5, shape).astype(np.float32)
+    x[x == 4] = np.nan
+    assert selection._ascending(np, x).tolist() == np.argsort(x, axis=-1, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("kind", ["a-b", "b-a", "intersection", "union", "size", "setdiff1d"])
+def test_numbers_are_compared_without_the_interpreter(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's hash table of the different values keeps it as long as that takes."""
+
+    def refuse(*_: object, **__: object) -> Any:
+        raise AssertionError("NumPy's hash table is used")
+
+    monkeypatch.setattr(np.lib._arraysetops_impl, "_unique_hash", refuse)  # type: ignore[attr-defined]
+    random = np.random.default_rng(0)
+    a, b = random.integers(0, 50, (2, 30)), random.integers(0, 50, (2, 40))
+    with tf.Session() as session:
+        if kind == "setdiff1d":
+            values, places = session.run(tf.setdiff1d(fed(a[0]), fed(b[0])), feeds())
+            assert values.tolist() == [x for x in a[0] if x not in b[0]]
+            assert a[0][places].tolist() == values.tolist()
+            assert session.run(tf.setdiff1d(fed(a[0]), fed(b[0][:0])), feeds())[0].tolist() == a[0].tolist()
+            return
+        if kind == "size":
+            rows = tf.SparseTensor(
+                fed(np.stack([np.arange(30) // 15, np.arange(30) % 15], 1)), fed(a[0]), [2, 15]
+            )
+            assert session.run(tf.sets.size(rows), feeds()).tolist() == [len({*a[0, :15]}), len({*a[0, 15:]})]
+            return
+        operate = {
+            "a-b": lambda x, y: tf.sets.difference(x, y),
+            "b-a": lambda x, y: tf.sets.difference(x, y, aminusb=False),
+            "intersection": tf.sets.intersection,
+            "union": tf.sets.union,
+        }[kind]
+        found = session.run(operate(fed(a), fed(b)), feeds())
+    expected = {
+        "a-b": lambda x, y: x - y,
+        "b-a": lambda x, y: y - x,
+        "intersection": lambda x, y: x & y,
+        "union": lambda x, y: x | y,
+    }[kind]
+    for i in (0, 1):
+        assert found.values[found.indices[:, 0] == i].tolist() == sorted(expected({*a[i]}, {*b[i]}))

@@ -56,6 +56,14 @@ def pair(pki: Pki) -> Iterator[MakePair]:
         one.close()
 
 
+@pytest.fixture(params=[0, 1], ids=["by one thread", "by two"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a second thread encrypts and decrypts: never, or whatever it can."""
+    monkeypatch.setattr(tls_records, "BESIDE_FROM_BYTES", request.param)
+    monkeypatch.setattr(tls_records, "_CORES", 2)
+
+
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("compiled", [(True, True), (True, False), (False, True)])
 def test_tensors_of_all_sizes_go_both_ways_at_once(pair: MakePair, compiled: tuple[bool, bool]) -> None:
     sizes = [0, 1, 200, 16_383, 16_384, 16_385, 65_500, 131_072, 1_000_003, 3, 5_000_000]
@@ -81,6 +89,7 @@ def test_tensors_of_all_sizes_go_both_ways_at_once(pair: MakePair, compiled: tup
         connection.close()
 
 
+@pytest.mark.usefixtures("threads")
 def test_many_buffers_at_once(pair: MakePair) -> None:
     one, other = pair()
     parts = [os.urandom(1 + 997 * i % 9000) for i in range(300)]
@@ -97,6 +106,7 @@ def test_many_buffers_at_once(pair: MakePair) -> None:
     assert buffer == whole
 
 
+@pytest.mark.usefixtures("threads")
 def test_a_send_without_waiting_leaves_the_rest_to_the_writer(pair: MakePair) -> None:
     one, other = pair()
     connection = TlsConnection(one)
@@ -168,6 +178,73 @@ def test_a_signal_interrupts_a_read(pair: MakePair) -> None:
     finally:
         timer.join()
         signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_large_tensor_that_ends_in_the_middle(pair: MakePair) -> None:
+    one, other = pair()
+    data = os.urandom(20_000_000)
+
+    def send() -> None:
+        one.sendall(data)
+        one.shutdown(socket.SHUT_WR)
+
+    thread = in_thread(send)
+    buffer = memoryview(bytearray(30_000_000))
+    got = 0
+    while part := other.recv_into(buffer[got:], 0, socket.MSG_WAITALL):
+        got += part
+    join(thread)
+    assert buffer[:got] == data
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_socket_that_is_shut_down_ends_a_large_tensor(pair: MakePair) -> None:
+    one, other = pair()
+    ends: list[OSError] = []
+
+    def send() -> None:
+        try:
+            one.sendall(bytes(50_000_000))
+        except OSError as e:
+            ends.append(e)
+
+    thread = in_thread(send)
+    assert other.recv_into(bytearray(5_000_000), 0, socket.MSG_WAITALL) == 5_000_000
+    one.shutdown(socket.SHUT_RDWR)
+    join(thread)
+    assert len(ends) == 1
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_signal_interrupts_a_large_tensor(pair: MakePair) -> None:
+    one, other = pair()
+    one.sendall(bytes(1_000_000))
+    interrupted = threading.Event()
+    before = signal.signal(signal.SIGUSR1, lambda *_: interrupted.set())
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def go_on() -> None:
+        assert interrupted.wait(TIMEOUT)  # the first part was read, and no other one comes before
+        one.sendall(bytes(9_000_000))
+
+    timer = threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGUSR1))
+    thread = in_thread(go_on)
+    try:
+        timer.start()
+        got, size = 0, 10_000_000
+        while got < size:
+            got += other.recv_into(memoryview(bytearray(size - got)), 0, socket.MSG_WAITALL)
+    finally:
+        timer.join()
+        join(thread)
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_the_fastest_suite_is_used(pair: MakePair) -> None:
+    one, other = pair()
+    assert one._tls.cipher() == other._tls.cipher() == ("TLS_AES_128_GCM_SHA256", "TLSv1.3", 128)
 
 
 def relay(near: socket.socket, far: socket.socket, change: Callable[[bytes], bytes]) -> None:
@@ -265,8 +342,12 @@ def test_what_is_not_of_ssl_is_not_looked_into(pair: MakePair) -> None:
     one, _ = pair(False, False)
     inner: Any = one._tls._sslobj  # type: ignore[attr-defined]
     other = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    assert module.open(object(), object(), object.__basicsize__, 0, b"", 1) is None
-    assert module.open(inner, other, type(inner).__basicsize__, 0, b"", 1) is None
+    assert module.open(object(), object(), object.__basicsize__, 0, b"", 1, 0) is None
+    assert module.open(inner, other, type(inner).__basicsize__, 0, b"", 1, 0) is None
+    assert not module.prefer(object(), object(), object.__basicsize__, tls_records.SUITES)
+    assert not module.prefer(inner, other, type(inner).__basicsize__, tls_records.SUITES)
+    assert not module.prefer(inner, inner.context, type(inner).__basicsize__, "TLS_NOT_THERE")
+    assert module.prefer(inner, inner.context, type(inner).__basicsize__, tls_records.SUITES)
 
 
 def test_python_does_it_where_there_is_no_descriptor_for_the_module(pair: MakePair) -> None:

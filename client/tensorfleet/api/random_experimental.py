@@ -9,6 +9,7 @@ from tensorfleet.api.random_generator import (
     get_global_generator as get_global_generator,
     set_global_generator as set_global_generator,
 )
+from tensorfleet.ops.random.bounded import index_shuffle as index_shuffle
 from tensorfleet.ops.random.stateless import (
     fold_in as stateless_fold_in,
     split as stateless_split,
@@ -25,6 +26,7 @@ __all__ = [
     "Generator",
     "create_rng_state",
     "get_global_generator",
+    "index_shuffle",
     "set_global_generator",
     "stateless_fold_in",
     "stateless_shuffle",

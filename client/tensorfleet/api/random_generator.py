@@ -259,6 +259,21 @@ class Generator:
             kind = dtypes.as_dtype(dtype)
             return self._drawn("StatelessRandomUniformFullIntV2", _shape(shape), dtype=kind, name=scope)
 
+    def binomial(
+        self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32, name: str | None = None
+    ) -> Tensor:
+        """Numbers of successes.
+
+        Args:
+            shape: the whole shape, which ends with that of `counts` and `probs`.
+            counts, probs: the number of trials, and the probability of a success in each.
+        """
+        with framework.name_scope(name, "binomial", [shape, counts, probs]) as scope:
+            trials, kind = convert_to_tensor(counts, name="counts"), dtypes.as_dtype(dtype)
+            inputs = self._state_var.handle, self._alg, _shape(shape), trials
+            probabilities = convert_to_tensor(probs, name="probs")
+            return apply_one("StatefulRandomBinomial", *inputs, probabilities, dtype=kind, name=scope)
+
     def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for stateless functions, int64 [2, count], of which the second row is 0."""
         first = self.uniform_full_int([count], dtypes.int64)

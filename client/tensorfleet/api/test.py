@@ -75,6 +75,15 @@ def is_cpu_target_available(target: str) -> bool:
     return platform.machine().lower() in _CPU_TARGETS[target]
 
 
+def sync_devices() -> None:
+    """Waits until devices have nothing more to do: when `Session.run` returns, they have nothing.
+
+    Raises:
+        RuntimeError: always, as in a graph of TensorFlow.
+    """
+    raise RuntimeError("sync_devices() must only be called in Eager mode, outside tf.functions")
+
+
 def with_eager_op_as_function(cls: Any = None, only_as_function: bool = False) -> Any:
     """A decorator of test classes that changes nothing: graphs alone are tested."""
     return (lambda decorated: decorated) if cls is None else cls

@@ -118,6 +118,10 @@ class BundleReader:
                 raise errors.DataLossError(
                     None, None, f"{files.index_path(self.prefix)}: a slice of tensor {name} is missing"
                 )
+            if covered[part.index(full)].any():
+                raise errors.DataLossError(
+                    None, None, f"{files.index_path(self.prefix)}: slices of tensor {name} overlap"
+                )
             result[part.index(full)] = self._values(name, stored)
             covered[part.index(full)] = True
         if not covered.all():

@@ -148,6 +148,8 @@ class SliceReader:
             stored = slices.Slice.from_proto(message)
             if not stored.fits(full):
                 raise self._damaged(name, f"a part of it is not inside of the shape {list(full)}")
+            if covered[stored.index(full)].any():
+                raise self._damaged(name, "parts of it overlap")
             result[stored.index(full)] = self._values(name, stored, stored.shape(full), meta)
             covered[stored.index(full)] = True
         if not covered[part.index(full)].all():

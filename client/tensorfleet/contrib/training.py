@@ -3,6 +3,13 @@
 import typing as _typing
 
 from tensorfleet.contrib.hparam import HParams as HParams, parse_values as parse_values
+from tensorfleet.contrib.monitored_training import (
+    StopAfterNEvalsHook as StopAfterNEvalsHook,
+    SummaryAtEndHook as SummaryAtEndHook,
+    evaluate_once as evaluate_once,
+    evaluate_repeatedly as evaluate_repeatedly,
+    train as train,
+)
 from tensorfleet.contrib.train_ops import (
     add_gradients_summaries as add_gradients_summaries,
     clip_gradient_norms as clip_gradient_norms,
@@ -19,8 +26,30 @@ from tensorfleet.train.device_setter import (
     byte_size_load_fn as byte_size_load_fn,
 )
 from tensorfleet.train.evaluation import get_or_create_eval_step as get_or_create_eval_step
+from tensorfleet.train.hooks import FinalOpsHook as FinalOpsHook
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
     __getattr__, __dir__ = _namespace(__name__)
+
+__all__ = [
+    "FinalOpsHook",
+    "GreedyLoadBalancingStrategy",
+    "HParams",
+    "StopAfterNEvalsHook",
+    "SummaryAtEndHook",
+    "add_gradients_summaries",
+    "byte_size_load_fn",
+    "checkpoints_iterator",
+    "clip_gradient_norms",
+    "clip_gradient_norms_fn",
+    "create_train_op",
+    "evaluate_once",
+    "evaluate_repeatedly",
+    "get_or_create_eval_step",
+    "multiply_gradients",
+    "parse_values",
+    "train",
+    "wait_for_new_checkpoint",
+]

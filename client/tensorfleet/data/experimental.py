@@ -3,7 +3,7 @@
 import typing as _typing
 
 from tensorfleet.data.dataset import AUTOTUNE as AUTOTUNE
-from tensorfleet.data.files import CsvDataset as CsvDataset
+from tensorfleet.data.files import CsvDataset as CsvDataset, SqlDataset as SqlDataset
 from tensorfleet.data.iterator import (
     enable_debug_mode as enable_debug_mode,
     get_next_as_optional as get_next_as_optional,

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import compatible
+from tensorfleet.core.structures import ELEMENTS
 from tensorfleet.data.dataset import Dataset
 from tensorfleet.data.structure import Structure
 from tensorfleet.graph.apply import apply_op
@@ -222,3 +223,30 @@ def _default(value: Any) -> Tensor:
     else:
         made = convert_to_tensor(value, name="record_defaults")
     return made
+
+
+class SqlDataset(Dataset):
+    """The rows that a query finds in a file of SQLite (`tf.data.experimental.SqlDataset`)."""
+
+    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:
+        """A dataset of rows, of a file on the task that reads them.
+
+        Args:
+            driver_name: "sqlite".
+            data_source_name: the name of the file.
+            query: in SQL; it may only read.
+            output_types: the dtypes of the columns, in the structure of elements: strings, integers, bool
+                and float64.
+        """
+        flat = [dtypes.as_dtype(each) for each in ELEMENTS.flatten(output_types)]
+        structure = Structure.from_types(output_types, ELEMENTS.map_structure(lambda _: (), output_types))
+        self._variant_tensor = apply_op(
+            "SqlDataset",
+            _text(driver_name, "driver_name"),
+            _text(data_source_name, "data_source_name"),
+            _text(query, "query"),
+            output_types=flat,
+            output_shapes=[()] * len(flat),
+        )
+        self._structure = structure
+        self._options = None

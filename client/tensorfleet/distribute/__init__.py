@@ -12,13 +12,20 @@
 import typing as _typing
 
 from tensorfleet.cluster.server import Server as Server
-from tensorfleet.distribute import cluster_resolver as cluster_resolver
+from tensorfleet.distribute import cluster_resolver as cluster_resolver, experimental as experimental
 from tensorfleet.distribute.collective_keys import CollectiveKeys as CollectiveKeys
 from tensorfleet.distribute.collective_optimizer import CollectiveOptimizer as CollectiveOptimizer
 from tensorfleet.distribute.cross_device_ops import (
     all_reduce_gradients as all_reduce_gradients,
     barrier as barrier,
     broadcast_variables as broadcast_variables,
+)
+from tensorfleet.distribute.mirrored_strategy import MirroredStrategy as MirroredStrategy
+from tensorfleet.distribute.reductions import (
+    CrossDeviceOps as CrossDeviceOps,
+    HierarchicalCopyAllReduce as HierarchicalCopyAllReduce,
+    NcclAllReduce as NcclAllReduce,
+    ReductionToOneDevice as ReductionToOneDevice,
 )
 from tensorfleet.distribute.replica_context import (
     InputContext as InputContext,
@@ -42,4 +49,40 @@ from tensorfleet.distribute.strategies import (
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__, modules=("cluster_resolver",))
+    __getattr__, __dir__ = _namespace(
+        __name__,
+        modules=(
+            "cluster_resolver",
+            "experimental",
+        ),
+    )
+
+__all__ = [
+    "CollectiveKeys",
+    "CollectiveOptimizer",
+    "CrossDeviceOps",
+    "HierarchicalCopyAllReduce",
+    "InputContext",
+    "InputReplicationMode",
+    "MirroredStrategy",
+    "NcclAllReduce",
+    "OneDeviceStrategy",
+    "ReduceOp",
+    "ReductionToOneDevice",
+    "ReplicaContext",
+    "RunOptions",
+    "Server",
+    "Strategy",
+    "StrategyExtended",
+    "all_reduce_gradients",
+    "barrier",
+    "broadcast_variables",
+    "cluster_resolver",
+    "experimental",
+    "experimental_set_strategy",
+    "get_loss_reduction",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]

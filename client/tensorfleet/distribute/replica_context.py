@@ -1,7 +1,7 @@
 """Which strategy and which replica code is built for: `tf.distribute.get_strategy`, ….
 
-One replica is all there is: without a strategy, or in that of one device. Several workers train one model by
-parameter servers, or by `CollectiveOptimizer`.
+Without a strategy there is one replica. Several workers train one model by parameter servers, or by
+`CollectiveOptimizer`; several devices of one graph by `mirrored_strategy`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tensorfleet.graph.convert import constant
+from tensorfleet.losses.weighted import Reduction, last_reduction
 
 
 class ReduceOp(enum.Enum):
@@ -208,8 +209,13 @@ def get_replica_context() -> ReplicaContext | None:
 
 
 def get_loss_reduction() -> ReduceOp:
-    """How losses of replicas become one (`tf.distribute.get_loss_reduction`): by their sum."""
-    return ReduceOp.SUM
+    """How losses of replicas become one (`tf.distribute.get_loss_reduction`).
+
+    That is by their sum; in an estimator by their mean, unless the last loss of `tf.losses` was a sum itself.
+    """
+    if not getattr(get_strategy(), "_scale_loss_for_estimator", False):
+        return ReduceOp.SUM
+    return ReduceOp.SUM if last_reduction() in (Reduction.SUM, Reduction.NONE) else ReduceOp.MEAN
 
 
 def experimental_set_strategy(strategy: Any) -> None:

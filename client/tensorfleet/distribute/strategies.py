@@ -86,6 +86,10 @@ class StrategyExtended:
         """`reduce_to` of several values."""
         return [self.reduce_to(reduce_op, value, place) for value, place in value_destination_pairs]
 
+    def loss_of_replicas(self, losses: Any) -> Any:
+        """The replicas' losses as one: that of the replica."""
+        return losses
+
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """The tensor on other devices: it is sent where it is used."""
         return tensor
@@ -215,6 +219,12 @@ class Strategy:
             raise TypeError(f"{type(fn).__name__!r} object is not callable")
         with self.replica, framework.device(self._device or None):
             return fn(*args, **(kwargs or {}))
+
+    def experimental_run_v2(
+        self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None
+    ) -> Any:
+        """`run` by its name in TensorFlow 1.15."""
+        return self.run(fn, args, kwargs)
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
         """Calls `fn` for the replica, with the next element of an iterator if there is one."""

@@ -6,6 +6,7 @@ from tensorfleet.estimator import (
     experimental as experimental,
     export as export,
     inputs as inputs,
+    tpu as tpu,
 )
 from tensorfleet.estimator.baseline import (
     BaselineClassifier as BaselineClassifier,
@@ -85,4 +86,4 @@ from tensorfleet.train.warm_starting import VocabInfo as VocabInfo
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__, modules=("experimental", "export", "inputs"))
+    __getattr__, __dir__ = _namespace(__name__, modules=("experimental", "export", "inputs", "tpu"))

@@ -292,12 +292,20 @@ class Estimator:
             given["labels"] = labels
         elif labels is not None:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
-        for name, value in (("mode", mode), ("params", self.params), ("config", config)):
+        for name, value in (("mode", mode), ("params", self._given_params(mode)), ("config", config)):
             if name in self._parameters:
                 given[name] = value
         info("Calling model_fn.")
         spec = self._model_fn(features=features, **given)
         info("Done calling model_fn.")
+        return self._checked_spec(spec)
+
+    def _given_params(self, mode: str) -> Any:
+        """The parameters that `model_fn` gets in a mode."""
+        return self.params
+
+    def _checked_spec(self, spec: Any) -> EstimatorSpec:
+        """What `model_fn` returned. Raises ValueError where it is no EstimatorSpec."""
         if not isinstance(spec, EstimatorSpec):
             raise ValueError(f"model_fn should return an EstimatorSpec; it returned {spec!r}.")
         return spec

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.core.logging import warning
 from tensorfleet.data.dataset import Dataset
-from tensorfleet.data.iterator import Iterator, make_initializable_iterator
+from tensorfleet.data.iterator import make_initializable_iterator
 from tensorfleet.estimator.arguments import parameter_names
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph_keys import GraphKeys
@@ -17,7 +17,7 @@ from tensorfleet.train.session_run_hook import SessionRunHook
 class DatasetInitializerHook(SessionRunHook):
     """Puts an iterator at the beginning of its dataset in each new session."""
 
-    def __init__(self, iterator: Iterator) -> None:
+    def __init__(self, iterator: Any) -> None:
         self._initializer = iterator.initializer
 
     def after_create_session(self, session: Any, coord: Any) -> None:

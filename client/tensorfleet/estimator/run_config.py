@@ -44,7 +44,9 @@ class RunConfig:
         keep_checkpoint_max: how many checkpoints are kept; None or 0: all.
         keep_checkpoint_every_n_hours: one of so many hours is kept beside them.
         log_step_count_steps: steps between reports of the loss and of the steps per second.
-        train_distribute, eval_distribute, experimental_distribute: strategies; there are none here.
+        train_distribute: a `tf.distribute.Strategy` to train by, such as a MirroredStrategy.
+        eval_distribute: a strategy; evaluation takes one replica, with the same results.
+        experimental_distribute: must be None.
         device_fn: from an operation to its device; by default variables are spread over the
             parameter servers.
         protocol: of servers: "grpc", or "grpc+stream", which is the default.
@@ -324,9 +326,11 @@ def _check(values: dict[str, Any]) -> None:
         raise ValueError('device_fn must be callable with exactly one argument "op".')
     if values["protocol"] not in _PROTOCOLS:
         raise ValueError(f"protocol should be grpc or grpc+stream; got {values['protocol']!r}")
-    for name in _STRATEGIES:
-        if values[name] is not None:
-            raise NotImplementedError(
-                f"RunConfig({name}=…): there are no distribution strategies. Training on a cluster takes a "
-                "TF_CONFIG with chief, ps and workers."
-            )
+    for name in _STRATEGIES[:2]:
+        if values[name] is not None and not hasattr(values[name], "make_input_fn_iterator"):
+            raise ValueError(f"{name} must be a tf.distribute.Strategy; got {values[name]!r}")
+    if values["experimental_distribute"] is not None:
+        raise NotImplementedError(
+            "RunConfig(experimental_distribute=…) is not part of TensorFleet; pass train_distribute, and run "
+            "the processes of a cluster with a TF_CONFIG."
+        )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core.logging import info, warning
-from tensorfleet.estimator import input_fns
+from tensorfleet.estimator import input_fns, replicated
 from tensorfleet.estimator.mode_keys import ModeKeys
 from tensorfleet.estimator.spec import EstimatorSpec
 from tensorfleet.graph import framework
@@ -33,12 +34,17 @@ def train(
 ) -> Any:
     """Trains, and returns the last loss; None where no step was made."""
     config = estimator.config
-    with Graph().as_default() as graph, framework.device(estimator._device_fn):
+    strategy = config.train_distribute
+    scope = contextlib.nullcontext() if strategy is None else strategy.scope()
+    with Graph().as_default() as graph, framework.device(estimator._device_fn), scope:
         step = estimator._start_graph(graph)
-        features, labels, input_hooks = input_fns.features_and_labels(
-            estimator._input(input_fn, ModeKeys.TRAIN)
-        )
-        spec = estimator._call_model_fn(features, labels, ModeKeys.TRAIN, config)
+        if strategy is not None:
+            spec, input_hooks = replicated.train_spec(estimator, strategy, input_fn)
+        else:
+            features, labels, input_hooks = input_fns.features_and_labels(
+                estimator._input(input_fn, ModeKeys.TRAIN)
+            )
+            spec = estimator._call_model_fn(features, labels, ModeKeys.TRAIN, config)
         settings = estimator._warm_start_settings
         if settings is not None:
             info("Warm-starting with WarmStartSettings: %s", settings)

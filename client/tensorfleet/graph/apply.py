@@ -14,6 +14,7 @@ from tensorfleet.graph.convert import convert_to_tensor, graph_of
 from tensorfleet.graph.graph import Graph, lookup_op
 from tensorfleet.graph.op_def import Arg, OpDef
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.output_checks import checked_outputs
 from tensorfleet.graph.tensor import Tensor
 
 
@@ -231,7 +232,7 @@ def _convert_number(
 
 
 def _result(op: Operation) -> Any:
-    outputs = op.outputs
+    outputs = checked_outputs(op)
     opdef = op.opdef
     if not outputs and (opdef.is_stateful or not opdef.outputs):
         return op

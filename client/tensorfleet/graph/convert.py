@@ -14,6 +14,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import scoped_graph
 from tensorfleet.graph.graph import Graph, get_default_graph, lookup_op
+from tensorfleet.graph.output_checks import checked_outputs
 from tensorfleet.graph.tensor import Tensor
 
 ConversionFunction = Callable[..., Any]
@@ -160,7 +161,8 @@ def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
             dtype = dtype or items[0].dtype.base
         attrs = {"N": len(items), "T": items[0].dtype.base, "axis": 0}
         name = graph_of(items).op_name(scope, "Pack")
-        return graph.add_operation(opdef, name, tuple(items), attrs, opdef.output_types(attrs)).outputs[0]
+        op = graph.add_operation(opdef, name, tuple(items), attrs, opdef.output_types(attrs))
+        return checked_outputs(op)[0]
 
 
 def _as_item(item: Any, dtype: DType | None, name: str) -> Tensor:
@@ -209,7 +211,7 @@ def constant_node(array: np.ndarray[Any, Any] | np.generic, name: str) -> Tensor
     op = graph.add_operation(
         lookup_op("Const"), graph.op_name(name, "Const"), (), {"value": array, "dtype": dtype}, [dtype]
     )
-    return op.outputs[0]
+    return checked_outputs(op)[0]
 
 
 def constant(

@@ -85,6 +85,16 @@ class Operation:
         self._control_flow_context: Any = None
         self._control_outputs: list[Operation] = []
 
+    # Programs that rewrite graphs take them by these names.
+
+    @property
+    def _inputs(self) -> tuple[Tensor, ...]:
+        return self.inputs
+
+    @property
+    def _outputs(self) -> list[Tensor]:
+        return self.outputs
+
     @property
     def device(self) -> str:
         """The device that was asked for, such as "/job:worker/task:1"; "" leaves the choice to the master."""

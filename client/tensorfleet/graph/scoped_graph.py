@@ -268,6 +268,19 @@ class ScopedGraph:
         if self._local_states is None:
             self._local_states = threading.local()
 
+    def scopes(self) -> ScopeState:
+        """The scopes in force."""
+        return self._scopes
+
+    def use_scopes(self, state: ScopeState) -> ScopeState:
+        """Puts other scopes in force, those of another replica; returns the old ones."""
+        old = self._scopes
+        if self._local_states is None:
+            self._state = state
+        else:
+            self._local_states.state = state
+        return old
+
     @property
     def _scopes(self) -> ScopeState:
         if self._local_states is None:

@@ -21,6 +21,7 @@ from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.control_flow.smart_cond import known_predicate, smart_cond
 from tensorfleet.ops.nn.norm import batch_normalization as nn_batch_normalization, fused_batch_norm, moments
 from tensorfleet.ops.state.variable_ops import assign_sub
+from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
 
 
 class BatchNormalization(Layer):
@@ -124,6 +125,11 @@ class BatchNormalization(Layer):
                 regularizer=regularizer,
                 constraint=constraint,
                 trainable=trainable,
+                # Of several replicas, each moves its averages by its own batch.
+                synchronization=(
+                    VariableSynchronization.AUTO if trainable else VariableSynchronization.ON_READ
+                ),
+                aggregation=VariableAggregation.NONE if trainable else VariableAggregation.MEAN,
             )
 
         if self.scale:

@@ -6,6 +6,7 @@ A table is kept on the task of its handle's device; sessions on that task share 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.core import dtypes
@@ -21,6 +22,8 @@ from tensorfleet.ops.array.sparse_tensor import SparseTensor
 
 class LookupInterface:
     """The base class of tables in the graph (`tf.contrib.lookup.LookupInterface`)."""
+
+    lookup: Callable[..., Any]
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -72,6 +75,10 @@ class LookupInterface:
             colocate_with(self.resource_handle),
         ):
             return apply_one("LookupTableSizeV2", self.resource_handle)
+
+    def __getitem__(self, keys: Any) -> Any:
+        """The value of each key, as `lookup` gives it."""
+        return self.lookup(keys)
 
     def _export(self, scope: str | None, default: str) -> tuple[Tensor, Tensor]:
         with name_scope(scope, default, [self.resource_handle]), colocate_with(self.resource_handle):

@@ -60,6 +60,15 @@ _BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 _LOSSES = GraphKeys.LOSSES
 
 
+_LAST_REDUCTION = ("__last_loss_reduction",)  # no string names this collection
+
+
+def last_reduction() -> str | None:
+    """The reduction of the last loss in the default graph; None if there was none."""
+    found: list[str] = framework.get_collection(_LAST_REDUCTION)
+    return found[0] if found else None
+
+
 def compute_weighted_loss(
     losses: Any,
     weights: Any = 1.0,
@@ -79,6 +88,7 @@ def compute_weighted_loss(
         ValueError: an unknown reduction, or weights that do not fit.
     """
     Reduction.validate(reduction)
+    framework.get_collection_ref(_LAST_REDUCTION)[:] = [reduction]
     with (
         framework.name_scope(scope, "weighted_loss", [losses, weights]),
         after(assert_broadcastable(weights, losses)),

@@ -15,7 +15,11 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.debugging.weights import broadcast_weights
 from tensorfleet.ops.nn.confusion import remove_squeezable_dimensions
-from tensorfleet.ops.state.variable_options import resource_variables_enabled
+from tensorfleet.ops.state.variable_options import (
+    VariableAggregation,
+    VariableSynchronization,
+    resource_variables_enabled,
+)
 from tensorfleet.ops.state.variables import Variable
 
 
@@ -32,6 +36,8 @@ def metric_variable(shape: Any, dtype: Any, name: str, validate_shape: bool = Tr
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         name=name,
         use_resource=resource_variables_enabled(),
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
     )
 
 

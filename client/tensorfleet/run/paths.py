@@ -13,16 +13,19 @@ from types import ModuleType
 from typing import Any
 
 from tensorfleet.core.public import missing_names
-from tensorfleet.run import internal_modules
+from tensorfleet.run import internal_modules, internal_names
 
 OURS, THEIRS = "tensorfleet", "tensorflow"
 
 # The namespaces in which the names of an internal module are looked up; "tf" is the root of the others.
 INTERNAL: dict[str, str] = {
+    **internal_names.MODULES,
     **internal_modules.MODULES,
     "python": "tf",
     # Ops and gradients.
     "python.ops": "tf",
+    "contrib.framework.python.ops.audio_ops": "audio",
+    "python.ops.gen_audio_ops": "audio",
     "python.ops.array_ops": "tf linalg nn",
     "python.ops.candidate_sampling_ops": "nn",
     "python.ops.check_ops": "tf debugging",
@@ -145,7 +148,6 @@ INTERNAL: dict[str, str] = {
     },
     "python.training.summary_io": "summary train",
     "python.training.slot_creator": "client.slot_creator",
-    "python.training.training_ops": "train",
     # Layers, columns.
     "python.feature_column": "feature_column",
     **{
@@ -222,8 +224,16 @@ INTERNAL: dict[str, str] = {
 
 # Names of internal modules that differ from those of the namespace.
 RENAMED: dict[str, str] = {
+    **internal_names.NAMES,
     **internal_modules.NAMES,
     "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
+    **{
+        f"{path}.{name}": f"client.{name}"
+        for path in ("contrib.framework.python.ops.audio_ops", "python.ops.gen_audio_ops")
+        for name in ("audio_spectrogram", "mfcc")
+    },
+    "python.framework.function.Defun": "client.Defun",
+    "python.ops.data_flow_ops.Barrier": "client.Barrier",
     "python.framework.random_seed.get_seed": "tf.random.get_seed",
     "python.framework.tensor_util.constant_value": "tf.get_static_value",
     "python.framework.tensor_util.MakeNdarray": "tf.make_ndarray",
@@ -297,6 +307,12 @@ _CONTRIB_PARTS = frozenset(
             "mnist",
             "preprocessing",
             "external_optimizer",
+            "tpu",
+            "tpu_config",
+            "tpu_context",
+            "tpu_estimator",
+            "tpu_optimizer",
+            "bfloat16",
             "sign_decay",
             "image_ops",
             "text",

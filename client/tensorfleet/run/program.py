@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from tensorfleet.run import hook
+from tensorfleet.run import hook, older_names
 
 WRONG_USAGE = 2
 
@@ -40,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except hook.RedirectError as error:
         print(f"tensorfleet run: {error}", file=sys.stderr)
         return WRONG_USAGE
+    older_names.put_back()
     if flags.module:
         sys.path.insert(0, "")
         sys.argv = [flags.script, *flags.arguments]

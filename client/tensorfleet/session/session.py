@@ -19,6 +19,7 @@ from tensorfleet.session import connect as transport, unclosed_sessions
 from tensorfleet.session.containers import default_container, fill, to_reset
 from tensorfleet.session.device_attributes import DeviceAttributes
 from tensorfleet.session.feeds import converter, feed_tensor
+from tensorfleet.session.process_config import PROCESS
 from tensorfleet.session.signatures import Run, Signatures
 from tensorfleet.session.transport import Signature, Transport
 
@@ -56,7 +57,7 @@ class BaseSession:
         self._target = _target_text(target)
         if config is not None and not isinstance(config, config_pb2.ConfigProto):
             raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
-        self._config = config_pb2.ConfigProto() if config is None else config
+        self._config = PROCESS.config() if config is None else config
         transport.full_target(self._target)
         self._lock = threading.Lock()
         # Beside the session: what the session holds must not refer to it, or only the collector frees it.

@@ -8,6 +8,7 @@ from tensorfleet.ops.io.summary import (
     get_summary_description as get_summary_description,
     histogram as histogram,
     image as image,
+    initialize as initialize,
     merge as merge,
     merge_all as merge_all,
     scalar as scalar,

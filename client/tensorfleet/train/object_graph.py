@@ -21,6 +21,14 @@ _SLOT = ".OPTIMIZER_SLOT"
 class Tracked:
     """The base class of objects whose attributes checkpoints keep."""
 
+    def _checkpoint_children(self) -> dict[str, Any]:
+        """What the object holds, by local names; checkpoints keep of it what they can."""
+        return vars(self)
+
+    def _checkpoint_slots(self) -> list[tuple[Any, str, Any]]:
+        """Variables that belong to other variables: (that variable, name, variable)."""
+        return []
+
 
 def children(value: Any) -> dict[str, Any]:
     """What an object holds, by local names: only what checkpoints can keep."""
@@ -31,8 +39,11 @@ def children(value: Any) -> dict[str, Any]:
         return {name: v for (name, own), v in sorted(value._non_slots.items(), key=_name) if own is graph}
     if isinstance(value, Layer):
         return {v.op.name.rpartition("/")[2]: v for v in value.variables}
-    if isinstance(value, (Module, Tracked)):
-        items: Iterator[tuple[Any, Any]] = iter(vars(value).items())
+    items: Iterator[tuple[Any, Any]]
+    if isinstance(value, Tracked):
+        items = iter(value._checkpoint_children().items())
+    elif isinstance(value, Module):
+        items = iter(vars(value).items())
     elif isinstance(value, dict):
         items = iter(value.items())
     elif isinstance(value, (list, tuple)):
@@ -78,6 +89,10 @@ class ObjectGraph:
         for number, value in enumerate(list(self._objects)):
             if isinstance(value, Optimizer):
                 self._slots(number, value)
+            elif isinstance(value, Tracked):
+                for variable, slot_name, slot in value._checkpoint_slots():
+                    if id(variable) in self._numbers:
+                        self._add_slot(number, self._numbers[id(variable)], slot_name, slot)
 
     def _add(self, value: Any, path: str) -> int:
         number = self._numbers[id(value)] = len(self._objects)
@@ -106,12 +121,15 @@ class ObjectGraph:
                 original = by_name.get(primary)
                 if own is not graph or original is None:
                     continue
-                path = f"{self._paths[original]}/{_SLOT}/{self._paths[number]}/{_escaped(slot_name)}"
-                self.message.nodes[number].slot_variables.add(
-                    original_variable_node_id=original,
-                    slot_name=slot_name,
-                    slot_variable_node_id=self._add(slot, path),
-                )
+                self._add_slot(number, original, slot_name, slot)
+
+    def _add_slot(self, number: int, original: int, slot_name: str, slot: Any) -> None:
+        path = f"{self._paths[original]}/{_SLOT}/{self._paths[number]}/{_escaped(slot_name)}"
+        self.message.nodes[number].slot_variables.add(
+            original_variable_node_id=original,
+            slot_name=slot_name,
+            slot_variable_node_id=self._add(slot, path),
+        )
 
 
 class Match:
@@ -149,11 +167,19 @@ class Match:
 
     def _find_slots(self, objects: dict[int, Any]) -> None:
         for number, value in list(objects.items()):
-            if not isinstance(value, Optimizer):
-                continue
-            for slot in self._nodes[number].slot_variables:
-                original = objects.get(slot.original_variable_node_id)
-                found = None if original is None else value.get_slot(original, slot.slot_name)
-                if found is not None:
-                    objects[slot.slot_variable_node_id] = found
-                    self.matched.add(id(found))
+            slots = self._nodes[number].slot_variables
+            if isinstance(value, Optimizer):
+                for slot in slots:
+                    original = objects.get(slot.original_variable_node_id)
+                    found = None if original is None else value.get_slot(original, slot.slot_name)
+                    self._found_slot(objects, slot.slot_variable_node_id, found)
+            elif isinstance(value, Tracked) and slots:
+                known = {(id(v), name): own for v, name, own in value._checkpoint_slots()}
+                for slot in slots:
+                    key = id(objects.get(slot.original_variable_node_id)), slot.slot_name
+                    self._found_slot(objects, slot.slot_variable_node_id, known.get(key))
+
+    def _found_slot(self, objects: dict[int, Any], node: int, slot: Any) -> None:
+        if slot is not None:
+            objects[node] = slot
+            self.matched.add(id(slot))

@@ -31,6 +31,24 @@ from tensorfleet.train.slot_creator import is_resource
 
 GradientAndVariable = tuple[Any, Any]
 
+_are_several: Callable[[], bool] = lambda: False  # noqa: E731
+_apply_in_replicas: Callable[..., Any] | None = None
+_scaled_in_replica: Callable[[Any], Any] = lambda loss: loss  # noqa: E731
+
+
+def serve_replicas(
+    are_several: Callable[[], bool], apply_gradients: Callable[..., Any], scaled: Callable[[Any], Any]
+) -> None:
+    """Registers what updates variables where a strategy has several replicas; called by `distribute`.
+
+    Args:
+        are_several: whether that is so where code is built now.
+        apply_gradients: as the method, with the optimizer before its arguments.
+        scaled: from a replica's loss to its part in the sum of all.
+    """
+    global _are_several, _apply_in_replicas, _scaled_in_replica
+    _are_several, _apply_in_replicas, _scaled_in_replica = are_several, apply_gradients, scaled
+
 
 class Optimizer:
     """The base class of optimizers, which minimize a loss by changing variables (`tf.train.Optimizer`).
@@ -141,6 +159,8 @@ class Optimizer:
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
             self._assert_valid_dtypes([grad_loss])
+        if _are_several():
+            loss = _scaled_in_replica(loss)
         if var_list is None:
             var_list = trainable_variables() + framework.get_collection("trainable_resource_variables")
         variables = list(_flat(var_list))
@@ -182,6 +202,8 @@ class Optimizer:
             ValueError: there are no pairs, or no gradients.
         """
         pairs = [(_gradient(g), v, _target(v)) for g, v in grads_and_vars]
+        if pairs and _apply_in_replicas is not None and _are_several():
+            return _apply_in_replicas(self, [(g, v) for g, v, _ in pairs], global_step, name)
         if not pairs:
             raise ValueError("No variables provided.")
         variables = [v for g, v, _ in pairs if g is not None]
@@ -359,6 +381,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _key(var: Any) -> tuple[Graph, str]:
+    var = getattr(var, "primary", var)  # of a variable with copies, the one that it is named after
     return var.op.graph, var.op.name
 
 

@@ -136,7 +136,9 @@ def op_list_to_dict(op_list: Any) -> dict[str, Any]:
             parts.append(item)
             continue
         name, value = item.name, item
-        if not isinstance(item, SaveableObject) and not _is_partitioned(item):
+        if hasattr(item, "saveable"):  # a variable with copies
+            name = item.primary.op.name
+        elif not isinstance(item, SaveableObject) and not _is_partitioned(item):
             value = _tensor_of(item)
             if not _is_variable(value):
                 raise TypeError(f"Variable to save is not a Variable: {item}")
@@ -173,6 +175,8 @@ def _saveables(item: Any, name: str) -> Iterator[SaveableObject]:
         )
     if isinstance(item, SaveableObject):
         yield item
+    elif hasattr(item, "saveable"):
+        yield item.saveable(name)
     elif isinstance(item, (list, tuple)) or _is_partitioned(item):
         yield from _slices(list(item), name)
     else:

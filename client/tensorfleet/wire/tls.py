@@ -50,6 +50,7 @@ class TlsSocket:
         self.family = sock.family
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._in, self._out, server_side)
+        tls_records.prefer(self._tls)
         self._lock = threading.Lock()
         self.records: Any = None
         self._received = bytearray(SEALED_BYTES)
@@ -147,7 +148,7 @@ class TlsSocket:
     def recv_into(self, view: Any, size: int = 0, flags: int = 0) -> int:
         """Fills a buffer with what has come, or as a whole with MSG_WAITALL; 0 at the end of the stream."""
         if self.records is not None:
-            filled: int = self.records.recv_into(view[:size] if size else view, flags)
+            filled: int = self.records.recv_into(view, size, flags)
             return filled
         view = memoryview(view)[: size or None]
         whole = bool(int(flags) & _WAITALL)
@@ -307,7 +308,11 @@ class TlsConnection(Connection):
     def _try(self, buffers: list[Any]) -> list[Any]:
         records = self._tls.records
         if records is not None:
-            return self._rest(buffers, records.send(buffers, False))
+            sent = records.send(buffers, False)
+            if sent < 0 or len(buffers) > MAX_SEND_BUFFERS:
+                return self._rest(buffers, sent)
+            self.traffic.sent_bytes += sent
+            return []
         while buffers:
             before = buffers
             buffers = self._some(buffers, socket.MSG_DONTWAIT)

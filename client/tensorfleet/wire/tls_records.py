@@ -16,16 +16,24 @@ import ssl
 import sys
 from typing import Any
 
+_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
 _logger = logging.getLogger(__name__)
 
 SWITCH = "TENSORFLEET_NATIVE"
 
-INTERFACE = 1
+INTERFACE = 2
 """Version of the functions that are called here; the module has the same number."""
 
 RENEWED_AFTER_RECORDS = 1 << 23
 """New keys after so many records: AES-GCM is for 2**24.5 of them (RFC 8446, 5.5)."""
 
+
+BESIDE_FROM_BYTES = 4 << 20
+"""So many bytes and more are encrypted and decrypted by a second thread, where there is a core for it."""
+
+SUITES = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+"""Those of TLS 1.3, the fastest one first; `ssl` prefers 256 bits, and has no way to say otherwise."""
 
 INTERPRETERS = ((3, 11), (3, 12), (3, 13))
 """The versions of CPython of which it is known where their `ssl` keeps the library's objects."""
@@ -51,6 +59,13 @@ def module() -> Any:
     return found
 
 
+def prefer(tls: ssl.SSLObject) -> None:
+    """Has a connection use the fastest of the cipher suites, before its handshake, if it can be told."""
+    found, inner = module(), _inner(tls)
+    if found is not None and inner is not None:
+        found.prefer(inner, inner.context, type(inner).__basicsize__, SUITES)
+
+
 def over(tls: ssl.SSLObject, arrived: ssl.MemoryBIO, sock: socket.socket) -> Any:
     """What reads and writes a connection from now on; None if `ssl` has to.
 
@@ -58,16 +73,13 @@ def over(tls: ssl.SSLObject, arrived: ssl.MemoryBIO, sock: socket.socket) -> Any
         arrived: what has come, and was not yet read.
         sock: the socket, with the timeout that holds for it.
     """
-    found = module()
-    # The objects of the library are found by those of `ssl`.
-    inner: Any = getattr(tls, "_sslobj", None)
-    if found is None or type(inner) is not getattr(_ssl, "_SSLSocket", None):
+    found, inner = module(), _inner(tls)
+    if found is None or inner is None:
         return None
     rest = arrived.read()
+    size, beside = type(inner).__basicsize__, BESIDE_FROM_BYTES if _CORES > 1 else 0
     try:
-        records = found.open(
-            inner, inner.context, type(inner).__basicsize__, sock.fileno(), rest, RENEWED_AFTER_RECORDS
-        )
+        records = found.open(inner, inner.context, size, sock.fileno(), rest, RENEWED_AFTER_RECORDS, beside)
     except (OSError, MemoryError) as e:
         _logger.info("Python's ssl is used for a connection: %s", e)
         records = None
@@ -76,3 +88,9 @@ def over(tls: ssl.SSLObject, arrived: ssl.MemoryBIO, sock: socket.socket) -> Any
         return None
     records.settimeout(sock.gettimeout())
     return records
+
+
+def _inner(tls: ssl.SSLObject) -> Any:
+    """The object of `ssl` by which the library's is found; None if it is of another kind."""
+    inner: Any = getattr(tls, "_sslobj", None)
+    return inner if type(inner) is getattr(_ssl, "_SSLSocket", None) else None

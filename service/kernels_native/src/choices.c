@@ -1,7 +1,11 @@
 #include "choices.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "kernels.h"
 #include "pool.h"
@@ -144,10 +148,25 @@ PyObject *in_top_k(PyObject *self, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
-static inline uint64_t hash_of(uint64_t key) {
-  key ^= key >> 32;
-  key *= 0x9e3779b97f4a7c15u;
-  return key ^ key >> 29;
+/* Nobody outside knows these, so that nobody can choose values that all fall on one place of the table. */
+static uint64_t secrets[2];
+static pthread_once_t have_secrets = PTHREAD_ONCE_INIT;
+
+static void make_secrets(void) {
+  if (getentropy(secrets, sizeof secrets) != 0) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    secrets[0] = (uint64_t)time.tv_nsec * 0x9e3779b97f4a7c15u ^ (uintptr_t)&time;
+    secrets[1] = (uint64_t)time.tv_sec * 0xd1342543de82ef95u ^ (uint64_t)getpid() << 32;
+  }
+  secrets[1] |= 1;
+}
+
+__extension__ typedef unsigned __int128 wide;
+
+static inline uint64_t hash_of(uint64_t key, uint64_t one, uint64_t odd) {
+  const wide product = (wide)(key ^ one) * odd;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* unique(x, values, places, counts, count): how many different values there are. They come in the order of first
@@ -179,11 +198,13 @@ PyObject *unique(PyObject *self, PyObject *arguments) {
   }
   memset(table, 0xff, sizeof(int64_t) * (size_t)room);
   int is_full = 0;
+  pthread_once(&have_secrets, make_secrets);
+  const uint64_t one = secrets[0], odd = secrets[1];
   Py_BEGIN_ALLOW_THREADS
 #define VALUE(i) (is_long ? ((const int64_t *)values)[i] : (int64_t)((const int32_t *)values)[i])
   for (long i = 0; i < count; i++) {
     const int64_t key = is_long ? ((const int64_t *)x)[i] : (int64_t)((const int32_t *)x)[i];
-    uint64_t at = hash_of((uint64_t)key) & (uint64_t)(room - 1);
+    uint64_t at = hash_of((uint64_t)key, one, odd) & (uint64_t)(room - 1);
     while (table[at] >= 0 && VALUE(table[at]) != key) at = (at + 1) & (uint64_t)(room - 1);
     if (table[at] < 0) {
       table[at] = made;
@@ -205,7 +226,7 @@ PyObject *unique(PyObject *self, PyObject *arguments) {
       room *= 2;
       memset(table, 0xff, sizeof(int64_t) * (size_t)room);
       for (long j = 0; j < made; j++) {
-        uint64_t to = hash_of((uint64_t)VALUE(j)) & (uint64_t)(room - 1);
+        uint64_t to = hash_of((uint64_t)VALUE(j), one, odd) & (uint64_t)(room - 1);
         while (table[to] >= 0) to = (to + 1) & (uint64_t)(room - 1);
         table[to] = j;
       }

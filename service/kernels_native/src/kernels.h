@@ -7,14 +7,17 @@
 /* Elements of a block: a dozen of them stay in the first cache. */
 #define BLOCK 1024
 
-/* The names of NumPy's ufuncs, in the order of tensorfleet_kernels.STEPS, and erf. */
+/* The names of NumPy's ufuncs, in the order of tensorfleet_kernels.STEPS, and erf, lgamma, and steps that are several at
+ * once: to += (a - to) b (move), to += a b, to -= a b, to -= a / b, to = sqrt(a) + b. Each part is rounded by itself. */
 #define STEPS(X) \
   X(ADD, add) X(SUBTRACT, subtract) X(MULTIPLY, multiply) X(DIVIDE, divide) \
   X(MAXIMUM, maximum) X(MINIMUM, minimum) X(FMIN, fmin) X(FMAX, fmax) X(GREATER, greater) X(LESS, less) \
-  X(LOGADDEXP, logaddexp) X(ARCTAN2, arctan2) \
+  X(LOGADDEXP, logaddexp) X(ARCTAN2, arctan2) X(REMAINDER, remainder) \
+  X(MOVE, move) X(ADD_PRODUCT, add_product) X(SUBTRACT_PRODUCT, subtract_product) \
+  X(SUBTRACT_QUOTIENT, subtract_quotient) X(ADD_TO_ROOT, add_to_root) \
   X(NEGATIVE, negative) X(ABSOLUTE, absolute) X(SIGN, sign) X(SQUARE, square) X(SQRT, sqrt) \
   X(RECIPROCAL, reciprocal) X(EXP, exp) X(EXPM1, expm1) X(LOG, log) X(LOG1P, log1p) X(TANH, tanh) \
-  X(CEIL, ceil) X(FLOOR, floor) X(RINT, rint) X(ARCTAN, arctan) X(ERF, erf)
+  X(CEIL, ceil) X(FLOOR, floor) X(RINT, rint) X(ARCTAN, arctan) X(ERF, erf) X(LGAMMA, lgamma)
 
 #define NAME_STEP(upper, lower) STEP_##upper,
 enum step { STEPS(NAME_STEP) STEP_COUNT };
@@ -36,6 +39,9 @@ struct loops {
   /* d = (g - shift - (x - mean) * slope) * factor by columns. */
   void (*normalize_grad)(const float *g, const float *x, float *d, long rows, long width, const float *mean,
                          const float *shift, const float *slope, const float *factor);
+  /* Sums of squares of `reach` columns to either side and the column itself, from left to right; squares [width + 2
+   * reach] is a buffer whose margins are zeros. */
+  void (*near_squares)(const float *x, float *out, float *squares, long width, long reach);
   float (*sum)(const float *x, long n);
   float (*maximum)(const float *x, long n);
   float (*multiplied)(const float *x, long n);

@@ -3,6 +3,7 @@
  * They are plain loops that compilers vectorize; none makes a decision in the middle of one. Contraction is off,
  * so that sums and products are those of NumPy, and where a fused multiply-add is meant, it is written. Nothing
  * here assumes that there is no NaN, infinity, denormal or negative zero. */
+#define _DEFAULT_SOURCE /* lgamma_r */
 #include "kernels.h"
 
 #include <math.h>
@@ -201,6 +202,47 @@ INLINE float logaddexp_(float a, float b) {
   return choose(d != d, a + b, y);
 }
 
+/* Python's x % y: the rest that has the sign of y. */
+static float exact_remainder(float x, float y) {
+  float rest = fmodf(x, y);
+  if (y == 0.0f || rest != rest) return rest;
+  if (rest == 0.0f) return __builtin_copysignf(0.0f, y);
+  return (y < 0.0f) != (rest < 0.0f) ? rest + y : rest;
+}
+
+/* By the quotient where that is small: with one rounding, x - n y is exact, or what the rest and y are together. */
+INLINE void remainders_of(const int a_is_number, const int b_is_number, float *out, const float *a, const float *b,
+                          long n) {
+#if defined(__FMA__) || defined(__aarch64__)
+  int32_t hard = out == a || out == b;
+  if (!hard) {
+    INDEPENDENT for (long i = 0; i < n; i++) {
+      const float x = a_is_number ? *a : a[i], y = b_is_number ? *b : b[i], quotient = x / y;
+      float rest = FMA(-__builtin_floorf(quotient), y, x);
+      rest = choose((rest != 0.0f) & ((rest < 0.0f) != (y < 0.0f)), rest + y, rest);
+      out[i] = choose(rest == 0.0f, __builtin_copysignf(0.0f, y), rest);
+      hard |= !((__builtin_fabsf(quotient) < 4194304.0f) & (__builtin_fabsf(y) <= 3.402823466e38f));
+    }
+    if (!hard) return;
+  }
+#endif
+  for (long i = 0; i < n; i++) out[i] = exact_remainder(a_is_number ? *a : a[i], b_is_number ? *b : b[i]);
+}
+
+static void remainders(float *out, const float *a, int a_is_number, const float *b, int b_is_number, long n) {
+  if (a_is_number)
+    remainders_of(1, 0, out, a, b, n);
+  else if (b_is_number)
+    remainders_of(0, 1, out, a, b, n);
+  else
+    remainders_of(0, 0, out, a, b, n);
+}
+
+static float lgamma_(float x) {
+  int sign;
+  return (float)lgamma_r((double)x, &sign);
+}
+
 #define BINARY(STEP, EXPRESSION)                                   \
   case STEP:                                                       \
     if (a_is_number) {                                             \
@@ -246,6 +288,17 @@ static void step(enum step which, float *out, const float *a, int a_is_number, c
     BINARY(STEP_LESS, choose(x < y, 1.0f, 0.0f))
     BINARY(STEP_LOGADDEXP, logaddexp_(x, y))
     BINARY(STEP_ARCTAN2, arctan2_(x, y))
+    BINARY(STEP_MOVE, out[i] + (x - out[i]) * y)
+    BINARY(STEP_ADD_PRODUCT, out[i] + x * y)
+    BINARY(STEP_SUBTRACT_PRODUCT, out[i] - x * y)
+    BINARY(STEP_SUBTRACT_QUOTIENT, out[i] - x / y)
+    BINARY(STEP_ADD_TO_ROOT, __builtin_sqrtf(x) + y)
+    case STEP_REMAINDER:
+      remainders(out, a, a_is_number, b, b_is_number, n);
+      break;
+    case STEP_LGAMMA:
+      for (long i = 0; i < n; i++) out[i] = lgamma_(a[i]);
+      break;
     UNARY(STEP_NEGATIVE, -x)
     UNARY(STEP_ABSOLUTE, __builtin_fabsf(x))
     UNARY(STEP_SIGN, sign_(x))
@@ -364,6 +417,17 @@ static float sum(const float *x, long n) {
   return total;
 }
 
+static void near_squares(const float *x, float *out, float *squares, long width, long reach) {
+  float *own = squares + reach;
+  INDEPENDENT for (long i = 0; i < width; i++) {
+    own[i] = x[i] * x[i];
+    out[i] = 0;
+  }
+  for (long k = 0; k <= 2 * reach; k++) {
+    INDEPENDENT for (long i = 0; i < width; i++) out[i] += squares[i + k];
+  }
+}
+
 static float dot(const float *x, const float *y, float shift, long n) {
   float total = 0;
   for (long begin = 0; begin < n; begin += 4 * BLOCK) {
@@ -436,7 +500,7 @@ static void max_grad(float *into, unsigned char *left, const float *x, const flo
 
 #define SELECT(YES, NO) INDEPENDENT for (long i = 0; i < n; i++) out[i] = condition[i] ? YES : NO;
 
-static void select(int32_t *out, const unsigned char *condition, const int32_t *yes, int yes_is_number,
+static void select_elements(int32_t *out, const unsigned char *condition, const int32_t *yes, int yes_is_number,
                    const int32_t *no, int no_is_number, long n) {
   const int32_t one = yes_is_number ? *yes : 0, other = no_is_number ? *no : 0;
   if (yes_is_number && no_is_number) {
@@ -484,6 +548,6 @@ static void to_half(uint16_t *out, const float *x, long n) {
 #endif
 
 const struct loops CONCAT(loops_, VARIANT) = {
-    step,    moments, normalize, column_sums, normalize_grad, sum,      maximum,
-    multiplied, exp_sum, scale_less, dot, log_of, max_into, max_grad, select, count_above, blend, to_half,
+    step,    moments, normalize, column_sums, normalize_grad, near_squares, sum,      maximum,
+    multiplied, exp_sum, scale_less, dot, log_of, max_into, max_grad, select_elements, count_above, blend, to_half,
 };

@@ -14,6 +14,7 @@
 #include "kernels.h"
 #include "pool.h"
 #include "pooling.h"
+#include "product.h"
 #include "records.h"
 #include "tiles.h"
 
@@ -99,7 +100,11 @@ static void run_group(void *context, long begin, long end) {
 
 static long cost_of(int32_t step) {
   switch (step) {
+    case STEP_MOVE: case STEP_ADD_PRODUCT: case STEP_SUBTRACT_PRODUCT: return 2;
     case STEP_DIVIDE: case STEP_RECIPROCAL: case STEP_SQRT: return 3;
+    case STEP_SUBTRACT_QUOTIENT: case STEP_ADD_TO_ROOT: return 4;
+    case STEP_REMAINDER: return 8;
+    case STEP_LGAMMA: return 100;
     case STEP_EXP: case STEP_EXPM1: case STEP_LOG: return 8;
     case STEP_LOG1P: case STEP_TANH: case STEP_ARCTAN: return 12;
     case STEP_ERF: case STEP_ARCTAN2: return 20;
@@ -470,7 +475,8 @@ struct rows {
   const void *labels;
   int labels_are_long;
   float *out, *loss;
-  long width;
+  long width, reach;
+  int failed;
 };
 
 static void run_softmax(void *context, long begin, long end) {
@@ -613,6 +619,45 @@ refuse:
   return NULL;
 }
 
+static void run_near(void *context, long begin, long end) {
+  struct rows *r = context;
+  float *squares = calloc((size_t)(r->width + 2 * r->reach), sizeof(float));
+  if (squares == NULL) {
+    __atomic_store_n(&r->failed, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  for (long row = begin; row < end; row++)
+    loops->near_squares(r->x + row * r->width, r->out + row * r->width, squares, r->width, r->reach);
+  free(squares);
+}
+
+static PyObject *near_squares(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *x_, *out_;
+  long rows, threads;
+  struct rows r = {.failed = 0};
+  if (!PyArg_ParseTuple(arguments, "OOllll", &x_, &out_, &rows, &r.width, &r.reach, &threads)) return NULL;
+  const long count = product(rows, r.width);
+  if (count < 0) return NULL;
+  if (r.reach < 0 || r.reach > r.width)
+    return PyErr_Format(PyExc_ValueError, "a reach of %ld in rows of %ld", r.reach, r.width);
+  struct arrays arrays = {.count = 0};
+  if ((r.x = array(&arrays, x_, "f", count, 0)) == NULL || (r.out = array(&arrays, out_, "f", count, 1)) == NULL ||
+      !are_apart(&arrays)) {
+    release(&arrays);
+    return NULL;
+  }
+  if (count) {
+    Py_BEGIN_ALLOW_THREADS
+    const long cost = r.width < WORK ? r.width * (r.reach + 1) : WORK;
+    in_parallel(run_near, &r, rows, grain_of(cost), threads);
+    Py_END_ALLOW_THREADS
+  }
+  release(&arrays);
+  if (r.failed) return PyErr_NoMemory();
+  Py_RETURN_NONE;
+}
+
 static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
   (void)self;
   PyObject *x_, *out_;
@@ -640,7 +685,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 3
+#define INTERFACE 4
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -654,6 +699,8 @@ static PyMethodDef methods[] = {
     {"softmax", softmax, METH_VARARGS, "softmax(x, out, rows, width, logarithm, threads)"},
     {"cross_entropy", cross_entropy, METH_VARARGS,
      "cross_entropy(logits, labels, loss, gradient or None, rows, width, is_sparse, threads)"},
+    {"near_squares", near_squares, METH_VARARGS,
+     "near_squares(x, out, rows, width, reach, threads): sums of the squares of `reach` columns to either side"},
     {"row_reduce", row_reduce, METH_VARARGS, "row_reduce(x, out, rows, width, 0 to add, 1 for maxima, 2 to multiply, threads)"},
     {"max_pool", max_pool, METH_VARARGS,
      "max_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
@@ -683,6 +730,9 @@ static PyMethodDef methods[] = {
     {"depthwise_filter", depthwise_filter, METH_VARARGS,
      "depthwise_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
      "threads)"},
+    {"multiply", multiply, METH_VARARGS,
+     "multiply(a, b, out, rows, inner, columns, a_is_turned, b_is_turned, threads): the product of two matrices, either "
+     "of which may be given transposed"},
     {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
     {"scan_examples", scan_examples, METH_VARARGS,
      "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},

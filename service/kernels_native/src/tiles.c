@@ -79,6 +79,111 @@ static void product(const float *const *in, long rows, const long *offsets, long
 #undef CASE
 }
 
+INLINE void matrix_of(const int rows, const int vectors, const float *in, long row_step, long length,
+                      const float *panel, float *out, long stride, long wanted) {
+  vector sums[TILE_ROWS][2] = {{{0}}};
+  const float *a[TILE_ROWS];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) a[r] = in + r * row_step;
+  for (long i = 0; i < length; i++, panel += COLUMNS) {
+    const vector first = load(panel), second = vectors == 2 ? load(panel + WIDTH) : first;
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+      const float x = a[r][i];
+      sums[r][0] += first * x;
+      if (vectors == 2) sums[r][1] += second * x;
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) store_some(out + r * stride, sums[r][0], sums[r][1], wanted);
+}
+
+static void matrix(const float *in, long rows, long row_step, long length, const float *panel, float *out,
+                   long stride, long wanted) {
+#define CASE(ROWS)                                                                  \
+  case ROWS:                                                                        \
+    if (wanted > WIDTH)                                                             \
+      matrix_of(ROWS, 2, in, row_step, length, panel, out, stride, wanted);         \
+    else                                                                            \
+      matrix_of(ROWS, 1, in, row_step, length, panel, out, stride, wanted);         \
+    break;
+  switch (rows) {
+    CASE(1)
+    CASE(2)
+    CASE(3)
+    CASE(4)
+    CASE(5)
+    CASE(6)
+    default:
+      break;
+  }
+#undef CASE
+}
+
+#if defined(__AVX__)
+#include <immintrin.h>
+
+/* to[i * stride + j] = from[j * step + i] for i, j < 8. */
+INLINE void turn(const float *from, long step, float *to, long stride) {
+  __m256 a[8], b[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) a[i] = _mm256_loadu_ps(from + i * step);
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
+    b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4) {
+    a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
+    a[i + 1] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
+    a[i + 2] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0x44);
+    a[i + 3] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    _mm256_storeu_ps(to + i * stride, _mm256_permute2f128_ps(a[i], a[i + 4], 0x20));
+    _mm256_storeu_ps(to + (i + 4) * stride, _mm256_permute2f128_ps(a[i], a[i + 4], 0x31));
+  }
+}
+#endif
+
+static void transpose(const float *from, long step, long rows, long columns, float *to, long stride) {
+  long r = 0;
+#if defined(__AVX__)
+  for (; r + 8 <= rows; r += 8) {
+    long c = 0;
+    for (; c + 8 <= columns; c += 8) turn(from + r * step + c, step, to + c * stride + r, stride);
+    for (; c < columns; c++)
+      for (long i = r; i < r + 8; i++) to[c * stride + i] = from[i * step + c];
+  }
+#endif
+  for (; r < rows; r++)
+    for (long c = 0; c < columns; c++) to[c * stride + r] = from[r * step + c];
+}
+
+/* Some rows at a time: panels may lie so far apart that the cache has few places for what is written to all of them. */
+#define PACKED_ROWS 8
+
+static void pack(const float *from, long step, long inner, long width, float *to) {
+  const long panels = width / COLUMNS, rest = width % COLUMNS;
+  for (long begin = 0; begin < inner; begin += PACKED_ROWS) {
+    const long end = inner - begin < PACKED_ROWS ? inner : begin + PACKED_ROWS;
+    for (long p = 0; p < panels; p++)
+      for (long k = begin; k < end; k++) {
+        const float *row = from + k * step + p * COLUMNS;
+        float *panel = to + (p * inner + k) * COLUMNS;
+        store(panel, load(row));
+        store(panel + WIDTH, load(row + WIDTH));
+      }
+    for (long k = begin; rest && k < end; k++) {
+      const float *row = from + k * step + panels * COLUMNS;
+      float *panel = to + (panels * inner + k) * COLUMNS;
+      for (long j = 0; j < COLUMNS; j++) panel[j] = j < rest ? row[j] : 0.0f;
+    }
+  }
+}
+
 INLINE void outer_of(const int rows, const float *in, const long *offsets, long height, long width, long y_step,
                      long x_step, const float *panel, float *to) {
   vector sums[TILE_ROWS][2];
@@ -176,4 +281,4 @@ static void depthwise_filter(const float *in, long step, const float *gradient, 
     for (long i = 0; i < width; i++) sums[c] += in[i * step + c] * gradient[i * depth + c];
 }
 
-const struct tiles CONCAT(tiles_, VARIANT) = {COLUMNS, product, outer, depthwise, depthwise_filter};
+const struct tiles CONCAT(tiles_, VARIANT) = {COLUMNS, product, outer, depthwise, depthwise_filter, matrix, transpose, pack};

@@ -20,6 +20,14 @@ struct tiles {
   void (*depthwise)(const float *in, const long *offsets, long count, const float *weights, float *out, long depth);
   /* sums[c] += the sum over x < width of in[x * step + c] * gradient[x * depth + c]. */
   void (*depthwise_filter)(const float *in, long step, const float *gradient, long width, float *sums, long depth);
+  /* out[r * stride + j] = the sum over i < length of in[r * row_step + i] * panel[i * columns + j], for r < rows and
+   * j < wanted, of at most TILE_ROWS rows and `columns` columns. */
+  void (*matrix)(const float *in, long rows, long row_step, long length, const float *panel, float *out, long stride,
+                 long wanted);
+  /* to[c * stride + r] = from[r * step + c] for r < rows and c < columns. */
+  void (*transpose)(const float *from, long step, long rows, long columns, float *to, long stride);
+  /* Rows of `width`, `step` apart, as panels [inner, columns], the last one filled up with zeros. */
+  void (*pack)(const float *from, long step, long inner, long width, float *to);
 };
 
 extern const struct tiles tiles_base;

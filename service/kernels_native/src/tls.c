@@ -5,7 +5,8 @@
  * is linked, and where they are not found, `open` says so and ssl does all of it. ssl has no way to hand out the
  * library's object, so it is found beside the pointer to the connection's context, and then asked whose it is.
  *
- * One thread reads and one sends; the library's object is used under a lock that is not held for I/O. */
+ * One thread reads and one sends; the library's object is used under a lock that is not held for I/O. For a large tensor a
+ * second thread encrypts or decrypts, while the first one is in the system's calls: as long as that tensor takes. */
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -15,6 +16,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +25,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define INTERFACE 1 /* another number for each change of what wire/tls.py calls, there as well */
+#define INTERFACE 2 /* another number for each change of what wire/tls.py calls, there as well */
 
 enum {
   RECORD = 16 * 1024,     /* bytes in a record at most */
   OVERHEAD = 256,         /* of a record, at most, by the protocol */
   CHUNK = 8 * RECORD,     /* encrypted before it is sent */
-  ROOM = CHUNK + 64 * 1024, /* for what is encrypted, and answers of the library */
-  ARRIVED = 64 * 1024,    /* received before it is decrypted */
+  PIECE = 4 * RECORD,     /* received before it is decrypted; encrypted, too, by a thread beside */
+  SPARE = 64 * 1024,      /* for the heads of records, and answers of the library */
+  RING = 256 * 1024,      /* a power of two, of CHUNK + SPARE at least */
+  STACK = 256 * 1024,
   SMALL = 4096,           /* buffers below are put together into one record */
   MOST_BUFFERS = 64,
 };
@@ -50,6 +55,7 @@ enum { BIO_FLAGS_READ = 1, BIO_FLAGS_SHOULD_RETRY = 8, BIO_CTRL_FLUSH = 11, BIO_
   F(int, SSL_get_error, (const SSL *, int))                             \
   F(int, SSL_pending, (const SSL *))                                    \
   F(int, SSL_key_update, (SSL *, int))                                  \
+  F(int, SSL_set_ciphersuites, (SSL *, const char *))                   \
   F(void *, SSL_get_ex_data, (const SSL *, int))                        \
   F(void *, SSL_get_SSL_CTX, (const SSL *))                             \
   F(void, SSL_set_bio, (SSL *, BIO *, BIO *))                           \
@@ -79,43 +85,66 @@ static BIO_METHOD *method;
 
 /* ---- a connection ----------------------------------------------------------------------------------------------- */
 
+/* Bytes on their way: one thread puts them in, one takes them out. Counts of bytes, whose places are those modulo RING. */
+struct ring {
+  _Atomic size_t begin, end;
+  char *data;
+};
+
+static size_t held(const struct ring *ring) { return ring->end - ring->begin; }
+
+/* How many bytes from a place on are one piece of memory. */
+static size_t in_a_row(size_t place, size_t size) {
+  const size_t left = RING - place % RING;
+  return size < left ? size : left;
+}
+
+/* The smallest memory that does is the fastest: what small messages use stays in the cache. */
+static void begin_again(struct ring *ring) {
+  if (ring->begin == ring->end) ring->begin = ring->end = 0;
+}
+
 struct channel {
   PyObject_HEAD
   PyObject *owner; /* ssl's object, which keeps the library's */
   SSL *ssl;
   BIO *bio;
-  pthread_mutex_t lock; /* of what the library is asked, and `sealed` */
+  pthread_mutex_t lock; /* of what the library is asked, and what is put into `sealed` */
   int descriptor, users, closed;
   int timeout; /* in milliseconds, or -1: the socket's own */
   unsigned long long records, renewed_after;
-  size_t begin, end;         /* of `arrived`, not yet read by the library */
-  size_t sealed_size;
-  size_t sent, sending_size; /* of `sending` */
-  int reading;               /* whether the library may take from `arrived` */
-  char *arrived, *sealed, *sending, *gathered;
+  size_t beside_from;     /* so many bytes have a second thread; 0 is never */
+  struct ring arrived;    /* not yet read by the library */
+  struct ring sealed;     /* not yet sent */
+  int reading;            /* whether the library may take from `arrived` */
+  char *memory, *gathered;
 };
 
 static int take_arrived(BIO *bio, char *to, int size) {
   struct channel *c = BIO_get_data(bio);
   BIO_clear_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
   if (c == NULL || size < 0) return -1;
-  const size_t there = c->reading ? c->end - c->begin : 0;
+  const size_t there = c->reading ? held(&c->arrived) : 0;
   if (!there) {
     BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
     return -1;
   }
-  const size_t taken = there < (size_t)size ? there : (size_t)size;
-  memcpy(to, c->arrived + c->begin, taken);
-  c->begin += taken;
+  const size_t taken = there < (size_t)size ? there : (size_t)size, place = c->arrived.begin;
+  const size_t first = in_a_row(place, taken);
+  memcpy(to, c->arrived.data + place % RING, first);
+  memcpy(to + first, c->arrived.data, taken - first);
+  c->arrived.begin = place + taken;
   return (int)taken;
 }
 
 static int keep_sealed(BIO *bio, const char *from, int size) {
   struct channel *c = BIO_get_data(bio);
   /* Answers to a peer that asks for new keys without end have no more room than this. */
-  if (c == NULL || size < 0 || (size_t)size > ROOM - c->sealed_size) return -1;
-  memcpy(c->sealed + c->sealed_size, from, (size_t)size);
-  c->sealed_size += (size_t)size;
+  if (c == NULL || size < 0 || (size_t)size > RING - held(&c->sealed)) return -1;
+  const size_t place = c->sealed.end, first = in_a_row(place, (size_t)size);
+  memcpy(c->sealed.data + place % RING, from, first);
+  memcpy(c->sealed.data, from + first, (size_t)size - first);
+  c->sealed.end = place + (size_t)size;
   return size;
 }
 
@@ -158,9 +187,15 @@ static enum outcome refused(const struct channel *c, short events, int64_t until
   return ready > 0 ? DONE : LATE;
 }
 
-/* Encrypts the next bytes of some buffers into `sending`; which is empty. */
-static enum outcome seal(struct channel *c, const Py_buffer *views, int count, int *view, size_t *place,
-                         size_t *consumed, struct failure *why) {
+/* What is to be sent: the next byte is at `place` of the buffer `view`. */
+struct outgoing {
+  const Py_buffer *views;
+  int count, view;
+  size_t place, consumed;
+};
+
+/* Encrypts up to `room` of the next bytes. */
+static enum outcome seal(struct channel *c, struct outgoing *out, size_t room, struct failure *why) {
   enum outcome outcome = DONE;
   pthread_mutex_lock(&c->lock);
   if (ERR_peek_last_error()) ERR_clear_error();
@@ -168,70 +203,60 @@ static enum outcome seal(struct channel *c, const Py_buffer *views, int count, i
     c->records = 0;
     if (SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) outcome = library_failed(why);
   }
-  size_t room = CHUNK;
-  while (outcome == DONE && room && *view < count) {
-    const char *data = (const char *)views[*view].buf + *place;
-    size_t size = (size_t)views[*view].len - *place;
-    if (size < SMALL && *view + 1 < count) {
+  while (outcome == DONE && room && out->view < out->count) {
+    const Py_buffer *view = &out->views[out->view];
+    const char *data = (const char *)view->buf + out->place;
+    size_t size = (size_t)view->len - out->place;
+    if (size < SMALL && out->view + 1 < out->count) {
       /* A record of several: heads, and what belongs to them. */
       const size_t most = room < RECORD ? room : RECORD;
       data = c->gathered;
       size = 0;
-      while (*view < count && size < most) {
-        const size_t left = (size_t)views[*view].len - *place, some = left < most - size ? left : most - size;
-        memcpy(c->gathered + size, (const char *)views[*view].buf + *place, some);
+      while (out->view < out->count && size < most) {
+        view = &out->views[out->view];
+        const size_t left = (size_t)view->len - out->place, some = left < most - size ? left : most - size;
+        memcpy(c->gathered + size, (const char *)view->buf + out->place, some);
         size += some;
-        *place += some;
-        if (some == left) ++*view, *place = 0;
+        out->place += some;
+        if (some == left) ++out->view, out->place = 0;
       }
     } else {
       if (size > room) size = room;
-      *place += size;
-      if (*place == (size_t)views[*view].len) ++*view, *place = 0;
+      out->place += size;
+      if (out->place == (size_t)view->len) ++out->view, out->place = 0;
     }
     size_t written = 0;
     if (size && (SSL_write_ex(c->ssl, data, size, &written) != 1 || written != size)) outcome = library_failed(why);
     c->records += size / RECORD + 1;
-    *consumed += size;
+    out->consumed += size;
     room -= size;
   }
-  char *const full = c->sealed;
-  c->sealed = c->sending;
-  c->sending = full;
-  c->sending_size = c->sealed_size;
-  c->sent = c->sealed_size = 0;
   pthread_mutex_unlock(&c->lock);
   return outcome;
 }
 
-static enum outcome send_all(struct channel *c, const Py_buffer *views, int count, int *view, size_t *place,
-                             size_t *consumed, int flags, int64_t until, struct failure *why) {
-  for (;;) {
-    while (c->sent < c->sending_size) {
-      const ssize_t sent = send(c->descriptor, c->sending + c->sent, c->sending_size - c->sent, flags | MSG_NOSIGNAL);
-      if (sent >= 0) {
-        c->sent += (size_t)sent;
-        continue;
-      }
-      if (flags & MSG_DONTWAIT && (errno == EAGAIN || errno == EWOULDBLOCK)) return WOULD_BLOCK;
-      const enum outcome outcome = refused(c, POLLOUT, until, why);
-      if (outcome != DONE) return outcome;
-    }
-    if (*view == count) return DONE;
-    const enum outcome outcome = seal(c, views, count, view, place, consumed, why);
-    if (outcome != DONE) return outcome;
+/* Sends once of what is encrypted. */
+static enum outcome send_some(struct channel *c, int flags, int64_t until, struct failure *why) {
+  const size_t place = c->sealed.begin;
+  const size_t size = in_a_row(place, c->sealed.end - place);
+  const ssize_t sent = send(c->descriptor, c->sealed.data + place % RING, size, flags | MSG_NOSIGNAL);
+  if (sent >= 0) {
+    c->sealed.begin = place + (size_t)sent;
+    return DONE;
   }
+  if (flags & MSG_DONTWAIT && (errno == EAGAIN || errno == EWOULDBLOCK)) return WOULD_BLOCK;
+  return refused(c, POLLOUT, until, why);
 }
 
 /* Decrypts what has arrived; `*over` at the end of the stream. */
 static enum outcome decrypt(struct channel *c, char *to, size_t size, size_t *got, int *over, struct failure *why) {
   enum outcome outcome = DONE;
-  if (c->begin == c->end && !SSL_pending(c->ssl)) return DONE;
+  if (!held(&c->arrived) && !SSL_pending(c->ssl)) return DONE;
   pthread_mutex_lock(&c->lock);
   if (ERR_peek_last_error()) ERR_clear_error();
   c->reading = 1;
   while (*got < size) {
-    if (c->begin == c->end && !SSL_pending(c->ssl)) break;
+    if (!held(&c->arrived) && !SSL_pending(c->ssl)) break;
     size_t read = 0;
     if (SSL_read_ex(c->ssl, to + *got, size - *got, &read) == 1) {
       *got += read;
@@ -250,27 +275,180 @@ static enum outcome decrypt(struct channel *c, char *to, size_t size, size_t *go
   return outcome;
 }
 
+/* ---- a second thread, for large tensors ------------------------------------------------------------------------- */
+
+/* It only computes: whatever may wait for the other side, and ends by a signal or a timeout, is left to the caller's. */
+struct beside {
+  struct channel *c;
+  pthread_t thread;
+  pthread_mutex_t lock; /* of the two below, and to wait by */
+  pthread_cond_t moved; /* one of the rings, or those */
+  int stop, over;
+  enum outcome outcome;
+  struct failure why;
+  struct outgoing *out; /* what it encrypts, or NULL */
+  char *to;             /* into which it decrypts */
+  size_t size, *got;
+  int *ended;
+};
+
+static void tell(struct beside *b) {
+  pthread_mutex_lock(&b->lock);
+  pthread_cond_broadcast(&b->moved);
+  pthread_mutex_unlock(&b->lock);
+}
+
+static int can_compute(const struct beside *b) {
+  return b->out != NULL ? RING - held(&b->c->sealed) >= PIECE + SPARE : held(&b->c->arrived) >= RECORD;
+}
+
+static void *compute(void *argument) {
+  struct beside *b = argument;
+  enum outcome outcome = DONE;
+  struct failure why = {0, NULL};
+  for (;;) {
+    pthread_mutex_lock(&b->lock);
+    while (!b->stop && !can_compute(b)) pthread_cond_wait(&b->moved, &b->lock);
+    const int stop = b->stop;
+    pthread_mutex_unlock(&b->lock);
+    if (stop) break;
+    if (b->out != NULL)
+      outcome = seal(b->c, b->out, PIECE, &why);
+    else
+      outcome = decrypt(b->c, b->to, b->size, b->got, b->ended, &why);
+    if (outcome != DONE || (b->out != NULL ? b->out->view == b->out->count : *b->got == b->size || *b->ended)) break;
+    tell(b);
+  }
+  pthread_mutex_lock(&b->lock);
+  b->outcome = outcome;
+  b->why = why;
+  b->over = 1;
+  pthread_cond_broadcast(&b->moved);
+  pthread_mutex_unlock(&b->lock);
+  return NULL;
+}
+
+/* Whether it runs; it gets no signals, which are for threads of the interpreter. */
+static int start(struct beside *b) {
+  sigset_t all, before;
+  pthread_attr_t small;
+  pthread_mutex_init(&b->lock, NULL);
+  pthread_cond_init(&b->moved, NULL);
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, STACK);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int failed = pthread_create(&b->thread, &small, compute, b);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&small);
+  if (!failed) return 1;
+  pthread_cond_destroy(&b->moved);
+  pthread_mutex_destroy(&b->lock);
+  b->c->beside_from = 0; /* this thread does all of it, and for this connection does not ask again */
+  return 0;
+}
+
+static enum outcome finish(struct beside *b, struct failure *why) {
+  pthread_mutex_lock(&b->lock);
+  b->stop = 1;
+  pthread_cond_broadcast(&b->moved);
+  pthread_mutex_unlock(&b->lock);
+  pthread_join(b->thread, NULL);
+  pthread_cond_destroy(&b->moved);
+  pthread_mutex_destroy(&b->lock);
+  if (b->outcome != DONE) *why = b->why;
+  return b->outcome;
+}
+
+/* Sends all, or until the system refuses. */
+static enum outcome send_beside(struct channel *c, struct outgoing *out, int flags, int64_t until, struct failure *why) {
+  struct beside b = {.c = c, .out = out};
+  if (!start(&b)) return DONE;
+  enum outcome outcome = DONE;
+  for (;;) {
+    pthread_mutex_lock(&b.lock);
+    while (!b.over && !held(&c->sealed)) pthread_cond_wait(&b.moved, &b.lock);
+    pthread_mutex_unlock(&b.lock);
+    if (!held(&c->sealed)) break;
+    outcome = send_some(c, flags, until, why);
+    if (outcome != DONE) break;
+    tell(&b);
+  }
+  const enum outcome sealed = finish(&b, why);
+  return outcome == DONE ? sealed : outcome;
+}
+
+/* Receives and decrypts, to the last bytes but some: those that may come with what follows. */
+static enum outcome receive_beside(struct channel *c, char *to, size_t size, size_t *got, int *over,
+                                   struct failure *why) {
+  /* So many bytes come before the tensor is there, whatever the library holds of a record. */
+  size_t certain = size - *got - held(&c->arrived) - (RECORD + OVERHEAD);
+  struct beside b = {.c = c, .to = to, .size = size, .got = got, .ended = over};
+  if (!start(&b)) return DONE;
+  enum outcome outcome = DONE;
+  int closed = 0;
+  while (certain && outcome == DONE) {
+    pthread_mutex_lock(&b.lock);
+    while (!b.over && held(&c->arrived) == RING) pthread_cond_wait(&b.moved, &b.lock);
+    const int ended = b.over;
+    pthread_mutex_unlock(&b.lock);
+    if (ended) break;
+    const size_t place = c->arrived.end, room = RING - (place - c->arrived.begin);
+    size_t some = room < certain ? room : certain;
+    some = in_a_row(place, some < PIECE ? some : PIECE);
+    const ssize_t received = recv(c->descriptor, c->arrived.data + place % RING, some, MSG_WAITALL);
+    if (received < 0 || (size_t)received < some) outcome = INTERRUPTED; /* the next call sees why */
+    closed = received == 0;
+    if (received <= 0) break;
+    c->arrived.end = place + (size_t)received;
+    certain -= (size_t)received;
+    tell(&b);
+  }
+  const enum outcome decrypted = finish(&b, why);
+  if (closed) *over = 1;
+  return decrypted == DONE ? outcome : decrypted;
+}
+
+/* ---- sending and receiving -------------------------------------------------------------------------------------- */
+
+static enum outcome send_all(struct channel *c, struct outgoing *out, int flags, int64_t until, struct failure *why) {
+  size_t left = 0;
+  for (int i = out->view; i < out->count; i++) left += (size_t)out->views[i].len;
+  if (c->beside_from && left - out->place >= c->beside_from) {
+    const enum outcome outcome = send_beside(c, out, flags, until, why);
+    if (outcome != DONE) return outcome;
+  }
+  for (;;) {
+    while (held(&c->sealed)) {
+      const enum outcome outcome = send_some(c, flags, until, why);
+      if (outcome != DONE) return outcome;
+    }
+    if (out->view == out->count) return DONE;
+    pthread_mutex_lock(&c->lock);
+    begin_again(&c->sealed);
+    pthread_mutex_unlock(&c->lock);
+    const enum outcome outcome = seal(c, out, CHUNK, why);
+    if (outcome != DONE) return outcome;
+  }
+}
+
 /* Receives once what has to arrive for `left` more bytes; `*received` is 0 at the end of the stream. */
 static enum outcome fetch(struct channel *c, size_t left, int all, int64_t until, ssize_t *received, int *is_short,
                           struct failure *why) {
-  if (c->begin == c->end) c->begin = c->end = 0;
-  if (c->end == ARRIVED) { /* a record that has come in part */
-    memmove(c->arrived, c->arrived + c->begin, c->end - c->begin);
-    c->end -= c->begin;
-    c->begin = 0;
-  }
-  size_t size = ARRIVED - c->end;
+  begin_again(&c->arrived);
+  const size_t place = c->arrived.end, there = held(&c->arrived);
+  size_t size = in_a_row(place, RING - there < PIECE ? RING - there : PIECE);
   /* What certainly comes is waited for: to be woken for each part of it takes longer than to copy it. */
-  const size_t held = c->end - c->begin + RECORD + OVERHEAD;
-  const int wait = all && left > held;
-  if (wait && size > left - held) size = left - held;
+  const size_t known = there + RECORD + OVERHEAD;
+  const int wait = all && left > known;
+  if (wait && size > left - known) size = left - known;
   for (;;) {
-    *received = recv(c->descriptor, c->arrived + c->end, size, wait ? MSG_WAITALL : 0);
+    *received = recv(c->descriptor, c->arrived.data + place % RING, size, wait ? MSG_WAITALL : 0);
     if (*received >= 0) break;
     const enum outcome outcome = refused(c, POLLIN, until, why);
     if (outcome != DONE) return outcome;
   }
-  c->end += (size_t)*received;
+  c->arrived.end = place + (size_t)*received;
   *is_short = wait && (size_t)*received < size;
   return DONE;
 }
@@ -283,6 +461,13 @@ static enum outcome receive(struct channel *c, char *to, size_t size, int all, i
     if (outcome != DONE) return outcome;
     if (over || *got == size || (*got && (!all || is_short))) return DONE;
     if (is_short) return INTERRUPTED;
+    /* A socket with a timeout does not wait by itself. */
+    if (all && c->beside_from && c->timeout < 0 && size - *got >= c->beside_from + 2 * RING) {
+      outcome = receive_beside(c, to, size, got, &over, why);
+      if (outcome == INTERRUPTED) is_short = 1;
+      if (outcome == FAILED) return outcome;
+      continue;
+    }
     ssize_t received;
     outcome = fetch(c, size - *got, all, until, &received, &is_short, why);
     if (outcome != DONE) return *got && outcome != BROKEN ? DONE : outcome;
@@ -313,7 +498,7 @@ static void leave(struct channel *c) {
 }
 
 /* An exception for an outcome; 0 if the call is to go on. */
-static int raise(enum outcome outcome, const struct failure *why) {
+static int raise_for(enum outcome outcome, const struct failure *why) {
   switch (outcome) {
     case INTERRUPTED:
       return PyErr_CheckSignals();
@@ -340,28 +525,28 @@ static PyObject *channel_send(PyObject *self, PyObject *const *arguments, Py_ssi
   const int wait = PyObject_IsTrue(arguments[1]);
   if (wait < 0 || enter(c) < 0) return NULL;
   Py_buffer views[MOST_BUFFERS];
-  int count = 0, view = 0;
+  int count = 0;
   PyObject *answer = NULL;
   const Py_ssize_t all = PyList_Size(arguments[0]);
   for (; count < all && count < MOST_BUFFERS; count++)
     if (PyObject_GetBuffer(PyList_GetItem(arguments[0], count), &views[count], PyBUF_SIMPLE) < 0) goto end;
-  size_t place = 0, consumed = 0;
+  struct outgoing out = {.views = views, .count = count};
   struct failure why = {0, NULL};
   const int64_t until = end_of(c);
   for (;;) {
     enum outcome outcome;
     Py_BEGIN_ALLOW_THREADS
-    outcome = send_all(c, views, count, &view, &place, &consumed, wait ? 0 : MSG_DONTWAIT, until, &why);
+    outcome = send_all(c, &out, wait ? 0 : MSG_DONTWAIT, until, &why);
     Py_END_ALLOW_THREADS
     if (outcome == DONE) {
-      answer = PyLong_FromSize_t(consumed);
+      answer = PyLong_FromSize_t(out.consumed);
       break;
     }
     if (outcome == WOULD_BLOCK && !wait) {
-      answer = PyLong_FromSsize_t(~(Py_ssize_t)consumed);
+      answer = PyLong_FromSsize_t(~(Py_ssize_t)out.consumed);
       break;
     }
-    if (raise(outcome, &why) < 0) break;
+    if (raise_for(outcome, &why) < 0) break;
   }
 end:
   for (int i = 0; i < count; i++) PyBuffer_Release(&views[i]);
@@ -369,18 +554,21 @@ end:
   return answer;
 }
 
-/* recv_into(buffer, flags): fills it with what has come, or as a whole with MSG_WAITALL; how many bytes, 0 at the end of
- * the stream. */
+/* recv_into(buffer, size=0, flags=0), as a socket's: fills a buffer, or its first bytes, with what has come, or as a whole
+ * with MSG_WAITALL; how many bytes, 0 at the end of the stream. */
 static PyObject *channel_recv_into(PyObject *self, PyObject *const *arguments, Py_ssize_t given) {
   struct channel *c = (struct channel *)self;
-  if (given != 2) return PyErr_Format(PyExc_TypeError, "recv_into(buffer, flags)");
-  const long flags = PyLong_AsLong(arguments[1]);
+  if (given < 1 || given > 3) return PyErr_Format(PyExc_TypeError, "recv_into(buffer, size, flags)");
+  const Py_ssize_t most = given > 1 ? PyLong_AsSsize_t(arguments[1]) : 0;
+  if (most < 0) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a size below 0");
+  const long flags = given > 2 ? PyLong_AsLong(arguments[2]) : 0;
   Py_buffer to;
   if ((flags == -1 && PyErr_Occurred()) || enter(c) < 0) return NULL;
   if (PyObject_GetBuffer(arguments[0], &to, PyBUF_WRITABLE) < 0) {
     leave(c);
     return NULL;
   }
+  const size_t size = most && most < to.len ? (size_t)most : (size_t)to.len;
   size_t got = 0;
   struct failure why = {0, NULL};
   const int64_t until = end_of(c);
@@ -388,13 +576,13 @@ static PyObject *channel_recv_into(PyObject *self, PyObject *const *arguments, P
   for (;;) {
     enum outcome outcome;
     Py_BEGIN_ALLOW_THREADS
-    outcome = receive(c, to.buf, (size_t)to.len, (flags & MSG_WAITALL) != 0, until, &got, &why);
+    outcome = receive(c, to.buf, size, (flags & MSG_WAITALL) != 0, until, &got, &why);
     Py_END_ALLOW_THREADS
     if (outcome == DONE) {
       answer = PyLong_FromSize_t(got);
       break;
     }
-    if (raise(outcome, &why) < 0) break;
+    if (raise_for(outcome, &why) < 0) break;
   }
   PyBuffer_Release(&to);
   leave(c);
@@ -417,7 +605,7 @@ static PyObject *channel_settimeout(PyObject *self, PyObject *seconds) {
 static PyObject *channel_pending(PyObject *self, PyObject *nothing) {
   (void)nothing;
   const struct channel *c = (struct channel *)self;
-  return PyLong_FromSize_t(c->end - c->begin + (size_t)SSL_pending(c->ssl));
+  return PyLong_FromSize_t(held(&c->arrived) + (size_t)SSL_pending(c->ssl));
 }
 
 static PyObject *channel_close(PyObject *self, PyObject *nothing) {
@@ -439,8 +627,8 @@ static void channel_end(PyObject *self) {
     BIO_free(c->bio);
   }
   if (c->descriptor >= 0) close(c->descriptor);
-  if (c->arrived != NULL) pthread_mutex_destroy(&c->lock);
-  free(c->arrived);
+  if (c->memory != NULL) pthread_mutex_destroy(&c->lock);
+  free(c->memory);
   Py_XDECREF(c->owner);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
   release(self);
@@ -449,7 +637,7 @@ static void channel_end(PyObject *self) {
 
 static PyMethodDef channel_methods[] = {
     {"send", (PyCFunction)(void (*)(void))channel_send, METH_FASTCALL, "send(buffers, wait)"},
-    {"recv_into", (PyCFunction)(void (*)(void))channel_recv_into, METH_FASTCALL, "recv_into(buffer, flags)"},
+    {"recv_into", (PyCFunction)(void (*)(void))channel_recv_into, METH_FASTCALL, "recv_into(buffer, size, flags)"},
     {"settimeout", channel_settimeout, METH_O, "settimeout(seconds or None)"},
     {"pending", channel_pending, METH_NOARGS, "pending(): bytes that have come and were not read"},
     {"close", channel_close, METH_NOARGS, "close()"},
@@ -503,20 +691,36 @@ static PyObject *use(PyObject *self, PyObject *arguments) {
   Py_RETURN_TRUE;
 }
 
-/* open(object, context, size, descriptor, arrived, renewed_after): a Channel over ssl's object of a connection, after its
- * handshake; None if the library's object is not found. `size` is that of the object, `arrived` what has come and
- * was not yet read; after so many records a key is renewed. */
+/* prefer(object, context, size, suites): has ssl's object of a connection, before its handshake, use the first of some
+ * cipher suites that the other side knows, too. Whether it does. */
+static PyObject *prefer(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *object, *context;
+  Py_ssize_t size;
+  const char *suites;
+  if (!PyArg_ParseTuple(arguments, "OOns", &object, &context, &size, &suites)) return NULL;
+  SSL *ssl = method == NULL ? NULL : library_object(object, context, size);
+  if (ssl == NULL || SSL_set_ciphersuites(ssl, suites) != 1) {
+    if (ssl != NULL) ERR_clear_error();
+    Py_RETURN_FALSE;
+  }
+  Py_RETURN_TRUE;
+}
+
+/* open(object, context, size, descriptor, arrived, renewed_after, beside_from): a Channel over ssl's object of a connection,
+ * after its handshake; None if the library's object is not found. `size` is that of the object, `arrived` what has come and
+ * was not yet read; after so many records a key is renewed; so many bytes and more have a second thread, or 0. */
 static PyObject *open_channel(PyObject *self, PyObject *arguments) {
   (void)self;
   PyObject *object, *context;
-  Py_ssize_t size, arrived_size;
+  Py_ssize_t size, arrived_size, beside_from;
   int descriptor;
   const char *arrived;
   unsigned long long renewed_after;
-  if (!PyArg_ParseTuple(arguments, "OOniy#K", &object, &context, &size, &descriptor, &arrived, &arrived_size,
-                        &renewed_after))
+  if (!PyArg_ParseTuple(arguments, "OOniy#Kn", &object, &context, &size, &descriptor, &arrived, &arrived_size,
+                        &renewed_after, &beside_from))
     return NULL;
-  if (method == NULL || arrived_size > ARRIVED) Py_RETURN_NONE;
+  if (method == NULL || arrived_size > RING) Py_RETURN_NONE;
   SSL *ssl = library_object(object, context, size);
   if (ssl == NULL) Py_RETURN_NONE;
   allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)channel_type, Py_tp_alloc);
@@ -524,24 +728,25 @@ static PyObject *open_channel(PyObject *self, PyObject *arguments) {
   if (c == NULL) return NULL;
   c->timeout = -1;
   c->renewed_after = renewed_after;
+  c->beside_from = beside_from < 0 ? 0 : (size_t)beside_from;
   c->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (c->descriptor < 0) {
     PyErr_SetFromErrno(PyExc_OSError);
     goto failed;
   }
-  char *memory = malloc(ARRIVED + 2 * (size_t)ROOM + RECORD);
+  char *memory = malloc(2 * (size_t)RING + RECORD);
   if (memory == NULL || (c->bio = BIO_new(method)) == NULL) {
     free(memory);
     PyErr_NoMemory();
     goto failed;
   }
   pthread_mutex_init(&c->lock, NULL);
-  c->arrived = memory;
-  c->sealed = memory + ARRIVED;
-  c->sending = c->sealed + ROOM;
-  c->gathered = c->sending + ROOM;
-  memcpy(c->arrived, arrived, (size_t)arrived_size);
-  c->end = (size_t)arrived_size;
+  c->memory = memory;
+  c->arrived.data = memory;
+  c->sealed.data = memory + RING;
+  c->gathered = memory + 2 * (size_t)RING;
+  memcpy(memory, arrived, (size_t)arrived_size);
+  c->arrived.end = (size_t)arrived_size;
   c->owner = object;
   Py_INCREF(object);
   c->ssl = ssl;
@@ -557,7 +762,9 @@ failed:
 
 static PyMethodDef methods[] = {
     {"use", use, METH_VARARGS, "use(path, version)"},
-    {"open", open_channel, METH_VARARGS, "open(object, context, size, descriptor, arrived, renewed_after)"},
+    {"prefer", prefer, METH_VARARGS, "prefer(object, context, size, suites)"},
+    {"open", open_channel, METH_VARARGS,
+     "open(object, context, size, descriptor, arrived, renewed_after, beside_from)"},
     {NULL, NULL, 0, NULL}};
 
 static int fill(PyObject *module) {

@@ -12,7 +12,7 @@ when the plan runs; smaller ones cost one comparison. Nothing is started where t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes
@@ -30,18 +30,21 @@ SMALL = 1 << 11
 """Number of elements of a product's first input below which its multiplications are not counted."""
 
 
-def find_beside(nodes: Sequence[Node], first_use: Mapping[int, int]) -> set[int]:
+def find_beside(
+    nodes: Sequence[Node], first_use: Mapping[int, int], grouped: Container[int] = ()
+) -> set[int]:
     """The positions of the products that may be computed beside others.
 
     Args:
         first_use: for positions of nodes with one output, where its value is needed first.
+        grouped: positions of nodes that are computed in groups, which start nothing.
     """
     if thread_count() < 2:
         return set()
     found = set()
     following = len(nodes)  # the next product that the plan itself computes: it does not wait for one at once
     for position in range(len(nodes) - 1, -1, -1):
-        if _is_product(nodes[position]):
+        if _is_product(nodes[position]) and position not in grouped:
             if following < first_use.get(position, 0):
                 found.add(position)
             else:

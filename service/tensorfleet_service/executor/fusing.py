@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,19 @@ Edge = tuple["Node", int]
 _READS = frozenset(("Identity", "ReadVariableOp"))
 
 
+class Fused(Protocol):
+    """The function of a group.
+
+    Attributes:
+        least: the number of elements from which it pays.
+    """
+
+    least: int
+
+    def __call__(self, *values: Any) -> tuple[Any, ...] | None:
+        """The outputs; None if the nodes have to be computed one by one."""
+
+
 class Group:
     """A group of nodes.
 
@@ -38,30 +51,39 @@ class Group:
     __slots__ = ("function", "inputs", "outputs", "positions")
 
     def __init__(
-        self, nodes: Sequence[Node], positions: list[int], wanted: set[Node], xp: ModuleType
+        self, positions: list[int], inputs: list[Edge], outputs: list[Node], function: Fused
     ) -> None:
-        members = [nodes[position] for position in positions]
-        own = set(map(id, members))
-        used: set[int] = set()
-        inputs: dict[tuple[int, int], Edge] = {}
-        for node in members:
-            for edge in node.inputs:
-                key = id(edge[0])
-                if key in own:
-                    used.add(key)
-                else:
-                    inputs.setdefault((key, edge[1]), edge)
         self.positions = positions
-        self.inputs: list[Edge] = list(inputs.values())
-        # An op that nobody needs may be a target of the step, and may fail, so it is computed, too.
-        places = [i for i, node in enumerate(members) if id(node) not in used or node in wanted]
-        self.outputs = [members[i] for i in places]
-        fused, dtype = partial(_fused_ops, members, self.inputs), members[0].output_types[0].np
-        self.function: FusedGroup | CudaGroup = (
-            FusedGroup([node.op for node in members], fused, places, dtype)
-            if xp is np
-            else CudaGroup(xp, fused(), places, dtype)
-        )
+        self.inputs = inputs
+        self.outputs = outputs
+        self.function = function
+
+
+def inputs_of(members: Sequence[Node]) -> list[Edge]:
+    """The inputs of nodes from others, each once."""
+    own = set(map(id, members))
+    found = {
+        (id(source), index): (source, index)
+        for node in members
+        for source, index in node.inputs
+        if id(source) not in own
+    }
+    return list(found.values())
+
+
+def _elementwise(nodes: Sequence[Node], positions: list[int], wanted: set[Node], xp: ModuleType) -> Group:
+    members = [nodes[position] for position in positions]
+    used = {id(source) for node in members for source, _ in node.inputs}
+    inputs = inputs_of(members)
+    # An op that nobody needs may be a target of the step, and may fail, so it is computed, too.
+    places = [i for i, node in enumerate(members) if id(node) not in used or node in wanted]
+    fused, dtype = partial(_fused_ops, members, inputs), members[0].output_types[0].np
+    function: Fused = (
+        FusedGroup([node.op for node in members], fused, places, dtype)
+        if xp is np
+        else CudaGroup(xp, fused(), places, dtype)
+    )
+    return Group(positions, inputs, [members[i] for i in places], function)
 
 
 def _fused_ops(members: Sequence[Node], edges: Sequence[Edge]) -> list[FusedOp]:
@@ -108,7 +130,7 @@ def find_groups(
     age = 0
     for position, node in enumerate(nodes):
         own: _Growing | None = None
-        if steps_of(node) is not None and not _reads(node, dereferences):
+        if steps_of(node) is not None and not reads_variable(node, dereferences):
             for source, _ in node.inputs:
                 other = group_of.get(id(source))
                 if (
@@ -129,7 +151,7 @@ def find_groups(
             own = own or _Growing(age)
             own.positions.append(position)
             group_of[id(node)] = own
-        elif waits(position) or _changes(node):
+        elif waits(position) or changes_variable(node):
             age += 1
         for source, _ in node.inputs:
             other = group_of.get(id(source))
@@ -141,7 +163,7 @@ def find_groups(
             if other is not None:
                 other.needed = True
     return [
-        Group(nodes, sorted(group.positions), wanted, xp)
+        _elementwise(nodes, sorted(group.positions), wanted, xp)
         for group in dict.fromkeys(group_of.values())
         if xp is np or _step_count(nodes, group.positions) > 1  # one step is one launch as it is
     ]
@@ -151,14 +173,16 @@ def _step_count(nodes: Sequence[Node], positions: Sequence[int]) -> int:
     return sum(len(steps_of(nodes[position]) or ()) for position in positions)
 
 
-def _reads(node: Node, dereferences: Callable[[Node, int], bool]) -> bool:
+def reads_variable(node: Node, dereferences: Callable[[Node, int], bool]) -> bool:
+    """Whether an input is read from a variable when the node runs."""
     for i, (source, index) in enumerate(node.inputs):
         if source.output_types[index].is_ref and dereferences(node, i):
             return True
     return False
 
 
-def _changes(node: Node) -> bool:
+def changes_variable(node: Node) -> bool:
+    """Whether a node may change a variable or another resource."""
     return node.op not in _READS and any(
         dtype.is_ref or dtype.base is dtypes.resource for dtype in node.input_types
     )

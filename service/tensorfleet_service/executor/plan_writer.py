@@ -14,6 +14,7 @@ from tensorfleet_service.devices.scope import Scope, Shared, is_gpu
 from tensorfleet_service.devices.transfer import all_to_host, movers
 from tensorfleet_service.executor.branches import SMALL, find_beside, starter
 from tensorfleet_service.executor.fusing import Group, find_groups, first_uses, last_uses, write_group
+from tensorfleet_service.executor.patterns import find_patterns
 from tensorfleet_service.executor.statements import (
     Line,
     as_string,
@@ -88,12 +89,17 @@ class PlanWriter:
         )
         self.groups: dict[int, Group | None] = {}
         """The group of elementwise nodes at its last position; None at its other positions."""
-        for group in find_groups(nodes, self._may_wait, dereferences, xp):
+        groups = find_groups(nodes, self._may_wait, dereferences, xp)
+        if xp is np:
+            groups += find_patterns(nodes, self._may_wait, dereferences)
+        for group in groups:
             self.groups.update(dict.fromkeys(group.positions))
             self.groups[group.positions[-1]] = group
 
         self.beside: set[int] = (
-            find_beside(nodes, first_uses(nodes, self.groups)) if xp is np and self.moves is None else set()
+            find_beside(nodes, first_uses(nodes, self.groups), self.groups)
+            if xp is np and self.moves is None
+            else set()
         )
         """The positions of products that may be computed beside what follows."""
 

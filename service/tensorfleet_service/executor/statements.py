@@ -186,7 +186,8 @@ def _from_exception(error: BaseException, node: Node, values: Callable[[], list[
 
     If the op's shape rule refuses the inputs, they are the user's mistake; otherwise the kernel has a defect.
     """
-    refused = refusal(node, values())
+    inputs = values()
+    refused = _wrong_handle(error, node, inputs) or refusal(node, inputs)
     if refused is not None:
         return refused
     log.error("%s %s failed: a defect of the kernel", node.op, node.name, exc_info=error)
@@ -195,6 +196,20 @@ def _from_exception(error: BaseException, node: Node, values: Callable[[], list[
         None,
         f"{type(error).__name__}: {error}. A defect of the kernel of {node.op}: the log of its task has "
         "the traceback.",
+    )
+
+
+def _wrong_handle(error: BaseException, node: Node, inputs: list[Any]) -> errors.OpError | None:
+    """The error where an op got the handle of another kind of resource, which lacks what it asks for."""
+    if not isinstance(error, AttributeError) or not any(error.obj is value for value in inputs):
+        return None
+    types = node.input_types
+    place = next(i for i, value in enumerate(inputs) if error.obj is value)
+    if place >= len(types) or not (types[place].is_ref or types[place].base.name in ("resource", "variant")):
+        return None
+    kind = type(error.obj).__name__
+    return errors.InvalidArgumentError(
+        None, None, f"Trying to access a resource using the wrong type: {node.op} does not take a {kind}"
     )
 
 

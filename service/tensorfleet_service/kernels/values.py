@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet.core.dims import format_dims
+from tensorfleet.core.dims import Dims, format_dims
+from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, Factory, Kernel, KernelNode, kernel
+from tensorfleet_service.threads.running import check as check_step
+
+STRINGS_PART = 1 << 16
+"""Number of strings taken out of an array, or put into one, at a time; it holds the interpreter's lock."""
 
 
 def invalid(text: str) -> errors.InvalidArgumentError:
@@ -63,10 +68,25 @@ def string_array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def string_vector(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
-    """An object array of rank 1 of the items."""
+    """An object array of rank 1 of the items, which it takes by parts: each holds the interpreter's lock."""
     result = np.empty(len(items), object)
-    result[:] = items
+    for begin in range(0, len(items), STRINGS_PART):
+        result[begin : begin + STRINGS_PART] = items[begin : begin + STRINGS_PART]
     return result
+
+
+def each_string(texts: np.ndarray[Any, Any], step: int = 1024) -> Iterator[Any]:
+    """The elements of an array, of strings mostly; looks at the step now and then.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    flat = texts.reshape(-1)
+    for begin in range(0, flat.size, STRINGS_PART):
+        part = flat[begin : begin + STRINGS_PART].tolist()
+        for first in range(0, len(part), step):
+            check_step()
+            yield from part[first : first + step]
 
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:
@@ -125,6 +145,26 @@ def shape_text(shape: Sequence[int]) -> str:
     return format_dims(tuple(shape))
 
 
+def partial_shape_text(dims: Dims) -> str:
+    """A shape of which not all is known, as TensorFlow's messages write it."""
+    return "<unknown>" if dims is None else format_dims(dims)
+
+
+_TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}
+
+
+def type_text(dtype: DType) -> str:
+    """A dtype as TensorFlow's messages write it."""
+    return _TYPE_NAMES.get(dtype, dtype.name)
+
+
+def check_scalar(value: Any, name: str) -> int:
+    """The number in an integer tensor of rank 0. Raises InvalidArgumentError for another rank."""
+    if value.ndim:
+        raise invalid(f"{name} must be a scalar, not shape {shape_text(value.shape)}")
+    return int(value)
+
+
 def check_vector(value: Any, name: str) -> None:
     """Raises InvalidArgumentError where a shape argument is not a vector."""
     if value.ndim != 1:
@@ -138,3 +178,13 @@ def check_handle(value: Any, kind: type) -> None:
             f"Trying to access a resource using the wrong type. Expected {kind.__name__}, "
             f"got {type(value).__name__}"
         )
+
+
+def of_handle(kind: type, function: Kernel) -> Kernel:
+    """A kernel function whose first input is checked to be the handle of a resource of this kind."""
+
+    def run(handle: Any, *inputs: Any) -> Any:
+        check_handle(handle, kind)
+        return function(handle, *inputs)
+
+    return run

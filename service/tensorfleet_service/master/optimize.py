@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
+from tensorfleet_service.executor.patterns import FUSES, PATTERNS
 from tensorfleet_service.graph.copies import NodeCopies
 from tensorfleet_service.graph.graph import Node, opdef_of
 from tensorfleet_service.master.branches import without_dead_branches
@@ -44,6 +45,7 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrite
       nothing according to the client (`tensorfleet.graph.hints`).
     * Values that the client knows by static shapes become Consts.
     * A tensor that is repeated by Tile and then scaled by a number is scaled first.
+    * Nodes that executors may compute together with those before them are marked (`executor.patterns`).
 
     Args:
         nodes: in an order in which they can run; stay as they are.
@@ -126,6 +128,8 @@ class _Rewrite:
                 copied = self._scaled_first(copied)
             elif node.op == "Prod":
                 copied = _counted(copied)
+        if self._rewrites.fuse and node.op in PATTERNS:
+            copied.attrs = {**copied.attrs, FUSES: True}
         device = copied.assigned
         for i, edge in enumerate(copied.inputs):
             if edge[0].op == "Const" and edge[0].assigned != device:

@@ -23,6 +23,7 @@ class Rewrites:
         dependencies: drop control edges that order nothing, and nodes that hand on their input
             (`dependency_optimization`).
         arithmetic: compute the same in a cheaper way (`arithmetic_optimization`).
+        fuse: let executors compute several nodes as one (`remapping`; the patterns of `executor.patterns`).
         max_bytes: the limit on one folded value (`max_folded_constant_in_bytes`).
         max_total_bytes: the limit on all folded values of a signature together.
     """
@@ -33,6 +34,7 @@ class Rewrites:
     branches: bool = True
     dependencies: bool = True
     arithmetic: bool = True
+    fuse: bool = True
     max_bytes: int = MAX_FOLDED_BYTES
     max_total_bytes: int = MAX_FOLDED_TOTAL_BYTES
 
@@ -48,6 +50,7 @@ class Rewrites:
             branches=single.loop_optimization != off,
             dependencies=single.dependency_optimization != off,
             arithmetic=single.arithmetic_optimization != off,
+            fuse=single.remapping != off,
             max_bytes=min(general.max_folded_constant_in_bytes, MAX_FOLDED_TOTAL_BYTES)
             if general.max_folded_constant_in_bytes > 0
             else MAX_FOLDED_BYTES,

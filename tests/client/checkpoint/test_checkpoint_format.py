@@ -130,6 +130,14 @@ def test_slices_that_leave_a_gap_are_not_found(tmp_path: Path) -> None:
         reader.read("p")
 
 
+def test_slices_that_overlap_are_not_read(tmp_path: Path) -> None:
+    with BundleWriter(str(tmp_path / "m")) as writer:
+        writer.add("p", np.ones(3), "4 0,3")
+        writer.add("p", np.ones(2), "4 2,2")
+    with BundleReader(str(tmp_path / "m")) as reader, pytest.raises(errors.DataLossError, match="p overlap"):
+        reader.read("p")
+
+
 def test_what_cannot_be_added(tmp_path: Path) -> None:
     writer = BundleWriter(str(tmp_path / "m"))
     writer.add("a", np.ones(2))

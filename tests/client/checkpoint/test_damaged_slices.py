@@ -41,11 +41,16 @@ def without_an_axis(meta: SavedSliceMeta) -> None:
     meta.slice[0].extent.pop()
 
 
+def listed_twice(meta: SavedSliceMeta) -> None:
+    meta.slice.add().CopyFrom(meta.slice[0])
+
+
 @pytest.mark.parametrize(
     "change",
     [
         *(shaped(-1, 4), shaped(2**62, 2), shaped(*[1] * 70), without_an_axis),
         *(from_to(1, 3), from_to(-1, 1), from_to(0, 2**40), of_type(0), of_type(999), of_type(20)),
+        listed_twice,
     ],
 )
 def test_a_damaged_header_is_data_loss(change: Callable[[SavedSliceMeta], None], tmp_path: Path) -> None:

@@ -119,9 +119,11 @@ def test_options_are_checked(options: dict[str, Any], text: str, configured: Any
         configured({"model_dir": "m"}, **options)
 
 
-def test_strategies_are_told_to_be_absent(configured: Any) -> None:
-    with pytest.raises(NotImplementedError, match="no distribution strategies"):
+def test_strategies_are_checked(configured: Any) -> None:
+    with pytest.raises(ValueError, match=r"train_distribute must be a tf\.distribute\.Strategy"):
         configured({}, train_distribute=object())
+    with pytest.raises(NotImplementedError, match="pass train_distribute"):
+        configured({}, experimental_distribute=object())
 
 
 def test_replace(configured: Any) -> None:

@@ -3,6 +3,7 @@
 from tests.compat.op_programs import (
     OPS,
     array_parts,
+    bounded_numbers,
     linear_algebra,
     quantized,
     quantized_layers,
@@ -12,6 +13,7 @@ from tests.compat.op_programs import (
     reference_handles,
     small_parts,
     small_types,
+    sound,
     variant_values,
     windows,
     windows_by_size,
@@ -20,6 +22,7 @@ from tests.compat.op_programs import (
 __all__ = [
     "OPS",
     "array_parts",
+    "bounded_numbers",
     "linear_algebra",
     "quantized",
     "quantized_layers",
@@ -29,6 +32,7 @@ __all__ = [
     "reference_handles",
     "small_parts",
     "small_types",
+    "sound",
     "windows",
     "windows_by_size",
     "variant_values",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -175,7 +177,7 @@ def test_all_ops_of_files_are_known() -> None:
 _READS_LATER = re.compile(
     r"(TFRecord|TextLine|FixedLengthRecord|WholeFile|Identity)(Reader|Dataset)(V2)?$"
     r"|Reader(NumRecordsProduced|NumWorkUnitsCompleted|Read|ReadUpTo|Reset|RestoreState|SerializeState)(V2)?$"
-    r"|(Experimental)?CSVDataset(V2)?$|MatchingFilesDataset$|DatasetToTFRecord$"
+    r"|(Experimental)?CSVDataset(V2)?$|(Experimental)?SqlDataset$|MatchingFilesDataset$|DatasetToTFRecord$"
 )
 
 
@@ -198,6 +200,9 @@ RECORDS = {
     "TextLineDataset": lambda path: _next(tf.data.TextLineDataset(path)),
     "FixedLengthRecordDataset": lambda path: _next(tf.data.FixedLengthRecordDataset(path, 1)),
     "CsvDataset": lambda path: _next(tf.data.experimental.CsvDataset(path, [tf.string])),
+    "SqlDataset": lambda path: _next(
+        tf.data.experimental.SqlDataset("sqlite", path + ".db", "SELECT x FROM t", tf.int64)
+    ),
     "list_files": lambda path: _next(tf.data.Dataset.list_files(path + "*")),
 }
 
@@ -210,6 +215,8 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
         (folder / name).mkdir()
         with tf.io.TFRecordWriter(folder / name / "records") as writer:
             writer.write(b"text")
+        with contextlib.closing(sqlite3.connect(folder / name / "records.db")) as database:
+            database.executescript("CREATE TABLE t(x); INSERT INTO t VALUES (1);")
     (folder / ALLOWED / "link").symlink_to(folder / OUTSIDE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TENSORFLEET_READ_PATHS", str(folder / ALLOWED))

@@ -90,6 +90,18 @@ def test_unique(dtype: Any, below: int, same: Any) -> None:
         same("UniqueWithCounts", x, out_idx=index_type)
 
 
+@pytest.mark.timeout(60)
+def test_values_that_were_chosen_to_collide_take_no_longer(same: Any) -> None:
+    # A hash of shifts and a product with this number, without a secret, has them all on one place of a table.
+    hashes = np.arange(1, 1_000_000, dtype=np.uint64) << np.uint64(40)
+    keys = hashes.copy()
+    for _ in range(3):
+        keys = hashes ^ (keys >> np.uint64(29))
+    keys *= np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
+    keys ^= keys >> np.uint64(32)
+    same("UniqueWithCounts", keys.view(np.int64), out_idx=np.int64)
+
+
 def test_half_precision(same: Any) -> None:
     exponents = np.random.default_rng(0).uniform(-30, 20, 10_001)
     x = (np.exp2(exponents) * np.sign(floats(10_001))).astype(np.float32)

@@ -13,7 +13,7 @@ from tensorfleet.core import dtypes
 from tensorfleet_service.devices import native
 from tensorfleet_service.kernels.state import scatter
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
-from tensorfleet_service.kernels.training.recording import Recorder, apply_recorded
+from tensorfleet_service.kernels.training.recording import apply_recorded, switches_of
 from tests.kernels.harness import run_op
 
 pytestmark = pytest.mark.skipif(native.native is None, reason="no compiled kernels")
@@ -213,8 +213,7 @@ def test_updates_are_those_of_numpy_bit_by_bit(name: str, nesterov: bool) -> Non
     gradient = floats(3000, seed=9)
     expected = [variable.copy() for variable in variables]
     prepare(*numbers)([np.empty_like(gradient) for _ in range(rule.scratch)], *expected, gradient)
-    recorder = Recorder(rule.scratch)
-    assert apply_recorded(rule.build(recorder, attrs)(*numbers), recorder, variables, gradient)
+    assert apply_recorded(rule, switches_of(attrs), numbers, variables, gradient)
     for one, other in zip(variables, expected, strict=True):
         if name == "PowerSign":
             np.testing.assert_allclose(one, other, rtol=1e-6)
@@ -222,14 +221,21 @@ def test_updates_are_those_of_numpy_bit_by_bit(name: str, nesterov: bool) -> Non
             np.testing.assert_array_equal(one, other)
 
 
+def test_each_call_of_an_update_takes_its_own_numbers() -> None:
+    rule, gradient = RULES["GradientDescent"], np.ones(10, np.float32)
+    for rate in (0.5, 2.0, 0.0, -0.0, float("nan"), 0.5):
+        variables = [np.full(10, -0.0, np.float32)]
+        assert apply_recorded(rule, (), [np.float32(rate)], variables, gradient)
+        expected = np.float32(-0.0) - gradient * np.float32(rate)
+        assert variables[0].tobytes() == expected.tobytes()
+
+
 def test_powers_are_left_to_numpy() -> None:
-    recorder = Recorder(2)
-    update = RULES["Ftrl"].build(recorder, {"multiply_linear_by_lr": False})(
-        *map(np.float32, (0.1, 0.2, 0.3, -0.4))
-    )
+    numbers = [np.float32(x) for x in (0.1, 0.2, 0.3, -0.4)]
     arrays = [np.abs(floats(10, seed=i)) for i in range(3)]
     before = [array.copy() for array in arrays]
-    assert not apply_recorded(update, recorder, arrays, floats(10))
+    switches = (("multiply_linear_by_lr", False),)
+    assert not apply_recorded(RULES["Ftrl"], switches, numbers, arrays, floats(10))
     for array, old in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, old)
 

@@ -293,6 +293,7 @@ def test_the_switches_of_a_configuration() -> None:
         ("loop_optimization", "branches"),
         ("dependency_optimization", "dependencies"),
         ("arithmetic_optimization", "arithmetic"),
+        ("remapping", "fuse"),
     ):
         options = config_pb2.GraphOptions()
         setattr(options.rewrite_options, field, RewriterConfig.OFF)

@@ -175,3 +175,6 @@ op(
     shape=_elements,
     stateful=True,
 )
+
+for _name in ("SqlDataset", "ExperimentalSqlDataset"):
+    _dataset(_name, "driver_name: string, data_source_name: string, query: string", *_TYPES, stateful=True)

@@ -167,6 +167,15 @@ def get_summary_description(node_def: Any) -> SummaryDescription:
     return json_format.Parse(node_def.attr["description"].s.decode(), SummaryDescription())
 
 
+def initialize(graph: Any = None, session: Any = None) -> None:
+    """Starts the default writer of TensorFlow 2's summaries, of which a graph here has none.
+
+    Raises:
+        RuntimeError: always, as in TensorFlow without a default writer: write with `tf.summary.FileWriter`.
+    """
+    raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
+
+
 def all_v2_summary_ops() -> list[Any]:
     """The summary ops of the default graph that write by themselves (`tf.summary.all_v2_summary_ops`).
 

@@ -33,6 +33,7 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
+        """An initializer with the arguments of `get_config`."""
         return cls(**config)
 
     def _dtype(self, dtype: Any) -> DType:

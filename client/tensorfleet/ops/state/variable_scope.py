@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import enum
 import functools
 from collections.abc import Callable, Iterator
@@ -196,6 +197,23 @@ def _scope_stack() -> _ScopeStack:
     if not held:
         held.append(_ScopeStack())
     return held[0]
+
+
+def copied_scopes(reuse: bool) -> _ScopeStack:
+    """The variable scopes in force, for another replica of what is built; `reuse` to find variables there."""
+    current = _scope_stack()
+    new = _ScopeStack()
+    new.current, new.opened = copy.copy(current.current), dict(current.opened)
+    if reuse:
+        new.current.reuse = True
+    return new
+
+
+def use_scopes(scopes: _ScopeStack) -> _ScopeStack:
+    """Puts other variable scopes in force in the default graph; returns the old ones."""
+    old = _scope_stack()
+    get_default_graph().get_collection_ref(_SCOPES)[0] = scopes
+    return old
 
 
 def get_variable_scope() -> VariableScope:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, array_module, host_array, invalid
+from tensorfleet_service.kernels.values import array_kernel, array_module, host_array, invalid, shape_text
 
 
 def _checked(x: Any, block: list[int], pads: list[list[int]], what: str) -> None:
@@ -78,9 +78,11 @@ def _batching(node: KernelNode) -> Kernel:
         else:
             block = square
             if x.ndim != 4:
-                raise invalid(f"Input rank should be 4 instead of {x.ndim}")
+                raise invalid(f"Input rank should be: 4 instead of: {x.ndim}")
         if values[-1].shape != (len(block), 2):
-            raise invalid(f"{what} should have shape [{len(block)}, 2] instead of {list(values[-1].shape)}")
+            raise invalid(
+                f"{what} should have shape [{len(block)}, 2] instead of {shape_text(values[-1].shape)}"
+            )
         return function(array_module(node.xp, x), x, block, values[-1].tolist())
 
     return run

@@ -19,7 +19,7 @@ def empty(node: KernelNode) -> Kernel:
         check_vector(shape, "shape")
         dims = shape.tolist()
         if any(size < 0 for size in dims):
-            raise invalid(f"Shape {dims} has a negative dimension")
+            raise invalid(f"Dimension {min(dims)} must be >= 0")
         if dtype is dtypes.string:
             return np.full(dims, b"", object)
         # Zeros even without `init`, as the earlier content of the memory must not leak.
@@ -34,9 +34,22 @@ def inplace(node: KernelNode) -> Kernel:
     kind = node.op.removeprefix("Inplace")
 
     def run(x: Any, index: Any, value: Any) -> Any:
-        if not x.ndim or index.ndim != 1 or value.shape != (len(index), *x.shape[1:]):
+        if index.ndim != 1:
+            raise invalid(f"i must be a vector. {shape_text(index.shape)}")
+        if not x.ndim or x.ndim != value.ndim:
             raise invalid(
-                f"i and v must say one row of x each: {shape_text(x.shape)}, {shape_text(index.shape)}, "
+                f"x and v shape doesn't match (ranks differ): {shape_text(x.shape)} vs. "
+                f"{shape_text(value.shape)}"
+            )
+        if x.shape[1:] != value.shape[1:]:
+            at = next(i for i, (a, b) in enumerate(zip(x.shape, value.shape, strict=True)) if i and a != b)
+            raise invalid(
+                f"x and v shape doesn't match at index {at} : {shape_text(x.shape)} vs. "
+                f"{shape_text(value.shape)}"
+            )
+        if len(index) != len(value):
+            raise invalid(
+                f"i and x shape doesn't match at index 0: {shape_text(index.shape)} vs. "
                 f"{shape_text(value.shape)}"
             )
         result = x.copy()
@@ -102,7 +115,7 @@ def nth_element(node: KernelNode) -> Kernel:
         if not x.ndim:
             raise invalid("Input must be at least rank 1 but is rank 0")
         if x.shape[-1] <= number:
-            raise invalid(f"Input must have at least n+1={int(number) + 1} columns, but got {x.shape[-1]}")
+            raise invalid(f"Input must have last dimension > n = {int(number)}, but it is {x.shape[-1]}")
         at = x.shape[-1] - 1 - int(number) if reverse else int(number)
         return xp.sort(x, -1)[..., at] if x.dtype.kind == "V" else xp.partition(x, at, -1)[..., at]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native, takes
-from tensorfleet_service.kernels.array.identity import cpp_type_name
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import invalid, shape_text, type_text
 
 _FLOAT8 = frozenset((dtypes.float8_e5m2, dtypes.float8_e4m3fn))
 _INT4 = frozenset((dtypes.int4, dtypes.uint4))
@@ -37,14 +37,15 @@ def cast(node: KernelNode) -> Kernel | Expression:
         return Expression("{0}")
     if source.np is None or target.np is None or dtypes.string in (source, target):
         raise errors.UnimplementedError(
-            None, None, f"Cast {cpp_type_name(source)} to {cpp_type_name(target)} is not supported"
+            None, None, f"Cast {type_text(source)} to {type_text(target)} is not supported"
         )
     if not _converts(source, target):
         raise errors.UnimplementedError(
-            None, None, f"Cast {cpp_type_name(source)} to {cpp_type_name(target)} is not supported"
+            None, None, f"Cast {type_text(source)} to {type_text(target)} is not supported"
         )
-    if node.attrs["Truncate"]:
-        raise errors.UnimplementedError(None, None, "Cast with Truncate=true is not supported")
+    cut = _cut_bits(source, target) if node.attrs["Truncate"] else 0
+    if cut:
+        return lambda x: _truncated(node.xp, x, cut).astype(target.np)
     if source is dtypes.float32 and target is dtypes.float16 and node.xp is np:
         return Expression("halves({0})", {"halves": _halves})
     read, made = "{0}", "dtype"
@@ -62,6 +63,21 @@ def cast(node: KernelNode) -> Kernel | Expression:
         names["dtype"], names[made := "quantized"] = target.np[0], target.np
         text = f"asarray({text}).view({made})"
     return Expression(text, names)
+
+
+def _cut_bits(source: DType, target: DType) -> int:
+    """How many bits of the fraction a cast between floating point types cuts off."""
+    if not (source.is_floating and target.is_floating):
+        return 0
+    finfo: Any = ml_dtypes.finfo
+    return max(0, int(finfo(source.np).nmant) - int(finfo(target.np).nmant))
+
+
+def _truncated(xp: Any, x: Any, bits: int) -> Any:
+    """The numbers with the lowest bits of their fractions set to 0: rounded towards 0."""
+    words = np.dtype(f"u{x.dtype.itemsize}")
+    kept = words.type((1 << 8 * words.itemsize) - (1 << bits))
+    return (xp.asarray(x).view(words) & kept).view(x.dtype)
 
 
 def _halves(x: Any) -> Any:

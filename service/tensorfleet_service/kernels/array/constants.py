@@ -66,16 +66,25 @@ def range_(node: KernelNode) -> Kernel:
     xp, dtype = node.xp, node.output_types[0]
     np_dtype = dtype.np
 
-    def integers(start: Any, limit: Any, delta: Any) -> Any:
-        first, end, step = int(start), int(limit), int(delta)
+    def integers(*arguments: Any) -> Any:
+        first, end, step = map(int, _scalars(arguments))
         _size(first, end, step)
         return xp.arange(first, end, step, dtype=np_dtype)
 
-    def floats(start: Any, limit: Any, delta: Any) -> Any:
+    def floats(*arguments: Any) -> Any:
+        start, limit, delta = _scalars(arguments)
         size = _size(float(start), float(limit), float(delta))
         return (start + xp.arange(size).astype(np_dtype) * delta).astype(np_dtype, copy=False)
 
     return integers if dtype.is_integer else floats
+
+
+def _scalars(arguments: tuple[Any, ...]) -> list[Any]:
+    """The values of `start`, `limit` and `delta`; a vector of one element counts as a scalar."""
+    for name, value in zip(("start", "limit", "delta"), arguments, strict=True):
+        if value.ndim > 1 or value.size != 1:
+            raise invalid(f"{name} must be a scalar, not shape {shape_text(value.shape)}")
+    return [value.reshape(()) if value.ndim else value for value in arguments]
 
 
 def _size(start: Any, limit: Any, delta: Any) -> int:

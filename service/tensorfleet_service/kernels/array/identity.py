@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core import dtypes
 from tensorfleet.core.dims import compatible, format_dims
-from tensorfleet.core.dtypes import DType
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, type_text
 
 for _op_type in (
     "Identity",
     "StopGradient",
     "PreventGradient",
     "Snapshot",
-    "GuaranteeConst",
     "PlaceholderWithDefault",
 ):
     expression(_op_type, "{0}")
@@ -45,7 +44,7 @@ def placeholder(node: KernelNode) -> Kernel:
     shape = f" and shape {format_dims(dims)}" if dims else ""
     text = (
         f"You must feed a value for placeholder tensor '{node.name}' with dtype "
-        f"{cpp_type_name(node.output_types[0])}{shape}"
+        f"{type_text(node.output_types[0])}{shape}"
     )
 
     def run() -> Any:
@@ -54,12 +53,15 @@ def placeholder(node: KernelNode) -> Kernel:
     return run
 
 
-_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+@kernel("GuaranteeConst")
+def guarantee_const(node: KernelNode) -> Kernel | Expression:
+    if node.input_types[0] is not dtypes.resource:
+        return Expression("{0}")
 
+    def refuse(handle: Any) -> Any:
+        raise invalid("Input tensor cannot be a resource variable handle.")
 
-def cpp_type_name(dtype: DType) -> str:
-    """The dtype's name in messages that TensorFlow's kernels write."""
-    return _CPP_NAMES.get(dtype.name, dtype.name)
+    return refuse
 
 
 @array_kernel("EnsureShape")
@@ -89,6 +91,12 @@ def check_numerics(node: KernelNode) -> Kernel:
         if xp.isfinite(x).all():
             return x
         found = [name for name, test in tests if test(x).any()]
-        raise invalid(f"{message} : Tensor had {' and '.join(found)} values")
+        raise invalid(f"{message} : Tensor had {_enumerated(found)} values")
 
     return run
+
+
+def _enumerated(names: list[str]) -> str:
+    if len(names) < 3:
+        return " and ".join(names)
+    return f"{', '.join(names[:-1])}, and {names[-1]}"

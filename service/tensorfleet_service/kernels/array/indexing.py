@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,8 @@ def _checked_axis(params: Any, axis: Any) -> int:
     if axis.ndim:
         raise invalid("axis must be scalar")
     at, rank = int(axis), int(params.ndim)
+    if not rank:
+        raise invalid("params must be at least 1 dimensional")
     if not -rank <= at < rank:
         raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {at}")
     return at % rank
@@ -114,6 +117,11 @@ def gather_nd(node: KernelNode) -> Kernel:
         if depth > params.ndim:
             raise invalid(
                 f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
+            )
+        if not params.size and indices.size:
+            raise invalid(
+                "Requested more than 0 entries, but params is empty.  Params shape: "
+                f"{shape_text(params.shape)}"
             )
         columns, bad = _columns(indices, params.shape)
         if bad.any() and not ignore:
@@ -164,7 +172,7 @@ def scatter_nd(node: KernelNode) -> Kernel:
         if min(dims, default=0) < 0:
             raise invalid(f"Dimension {min(dims)} must be >= 0")
         result = np.full(dims, b"", object) if dtype is dtypes.string else xp.zeros(dims, dtype.np)
-        return _scatter(xp, _add, result, indices, updates, ignore)  # strings are joined
+        return _scatter(xp, _add, result, indices, updates, ignore, _scatter_nd_error)  # strings are joined
 
     return run
 
@@ -212,33 +220,66 @@ def tensor_scatter(node: KernelNode) -> Kernel:
     def run(tensor: Any, indices: Any, updates: Any) -> Any:
         if tensor.ndim == 0:
             raise invalid("Output must be at least 1-D, got shape: []")
-        return _scatter(xp, scatter, tensor.copy(), indices, updates, ignore)
+        return _scatter(xp, scatter, tensor.copy(), indices, updates, ignore, _tensor_scatter_error)
 
     return run
 
 
-def _scatter(xp: Any, scatter: Any, result: Any, indices: Any, updates: Any, ignore: bool) -> Any:
+Mismatch = Callable[[Any, Any, Any], str]
+"""What a family of ops says where indices, updates and the output do not fit."""
+
+
+def _scatter_nd_error(output: Any, indices: Any, updates: Any) -> str:
+    if not output.size and (indices.size or updates.size):
+        return f"Indices and updates specified for empty output.  indices shape: {shape_text(indices.shape)}"
+    outer, depth = indices.ndim - 1, indices.shape[-1]
+    if updates.shape[:outer] != indices.shape[:-1]:
+        return (
+            f"Dimensions [0,{outer}) of indices[shape={shape_text(indices.shape)}] must match "
+            f"dimensions [0,{outer}) of updates[shape={shape_text(updates.shape)}]"
+        )
+    return (
+        f"Dimensions [{depth},{output.ndim}) of input[shape={shape_text(output.shape)}] must match "
+        f"dimensions [{outer},{updates.ndim}) of updates[shape={shape_text(updates.shape)}]"
+    )
+
+
+def _tensor_scatter_error(output: Any, indices: Any, updates: Any) -> str:
+    if not output.size and (indices.size or updates.size):
+        return "Indices and updates specified for empty output shape"
+    if updates.shape[: indices.ndim - 1] != indices.shape[:-1]:
+        return (
+            "Outer dimensions of indices and update must match. Indices shape: "
+            f"{shape_text(indices.shape)}, updates shape:{shape_text(updates.shape)}"
+        )
+    inner, given = output.ndim - indices.shape[-1], updates.ndim - indices.ndim + 1
+    if inner == given:
+        return (
+            f"The inner {inner} dimensions of output.shape={shape_text(output.shape)} must match the inner "
+            f"{given} dimensions of updates.shape={shape_text(updates.shape)}"
+        )
+    return (
+        "Inner dimensions of output shape must match inner dimensions of updates shape. Output: "
+        f"{shape_text(output.shape)} updates: {shape_text(updates.shape)}"
+    )
+
+
+def _scatter(
+    xp: Any, scatter: Any, result: Any, indices: Any, updates: Any, ignore: bool, mismatch: Mismatch
+) -> Any:
     """`result`, after the updates."""
     shape = result.shape
-    if indices.ndim == 0:
-        indices = indices.reshape(1)
+    for name, value in (("Indices", indices), ("Updates", updates)):
+        if value.ndim == 0:
+            raise invalid(f"{name} shape must have rank at least one. Found:{shape_text(value.shape)}")
     depth, outer = indices.shape[-1], indices.shape[:-1]
     if depth > len(shape):
         raise invalid(
             f"Index innermost dimension length must be <= tensor rank; saw: {depth} vs. {len(shape)}"
         )
-    if updates.shape[: len(outer)] != outer:
-        raise invalid(
-            f"The outer {len(outer)} dimensions of indices.shape={shape_text(indices.shape)} "
-            f"must match the outer "
-            f"{len(outer)} dimensions of updates.shape={shape_text(updates.shape)}"
-        )
-    if updates.shape[len(outer) :] != shape[depth:]:
-        inner = len(shape) - depth
-        raise invalid(
-            f"The inner {inner} dimensions of output.shape={shape_text(shape)} must match the inner "
-            f"{updates.ndim - len(outer)} dimensions of updates.shape={shape_text(updates.shape)}"
-        )
+    fits = updates.shape[: len(outer)] == outer and updates.shape[len(outer) :] == shape[depth:]
+    if not fits or (not result.size and (indices.size or updates.size)):
+        raise invalid(mismatch(result, indices, updates))
     columns, bad = _columns(indices, shape)
     if bad.any():
         if not ignore:

@@ -11,7 +11,6 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import (
     array_kernel,
     array_module,
-    check_vector,
     invalid,
     results,
     shape_text,
@@ -20,32 +19,32 @@ from tensorfleet_service.kernels.values import (
 
 @array_kernel("ConcatV2")
 def concat_v2(node: KernelNode) -> Kernel:
-    concat = _concat(node)
+    concat = _concat(node, "axis")
     return lambda *inputs: concat(inputs[-1], inputs[:-1])
 
 
 @array_kernel("Concat")
 def concat(node: KernelNode) -> Kernel:
-    concat = _concat(node)
+    concat = _concat(node, "concat_dim")
     return lambda axis, *values: concat(axis, values)
 
 
-def _concat(node: KernelNode) -> Kernel:
+def _concat(node: KernelNode, argument: str) -> Kernel:
     xp = node.xp
 
     def run(axis: Any, values: tuple[Any, ...]) -> Any:
         try:
             return array_module(xp, values[0]).concatenate(values, int(axis))
         except (ValueError, TypeError, IndexError) as e:
-            raise _concat_error(axis, values, e) from None
+            raise _concat_error(argument, axis, values, e) from None
 
     return run
 
 
-def _concat_error(axis: Any, values: tuple[Any, ...], e: Exception) -> Exception:
+def _concat_error(argument: str, axis: Any, values: tuple[Any, ...], e: Exception) -> Exception:
     if axis.ndim:
         return invalid(
-            "Concat dim tensor should be a scalar integer, but got shape " + shape_text(axis.shape)
+            f"{argument} tensor should be a scalar integer, but got shape {shape_text(axis.shape)}"
         )
     at, rank, first = int(axis), values[0].ndim, values[0].shape
     if rank == 0:
@@ -79,7 +78,8 @@ def concat_offset(node: KernelNode) -> Kernel:
                 "Concat dim tensor should be a scalar integer, but got shape " + shape_text(axis.shape)
             )
         for i, shape in enumerate(shapes):
-            check_vector(shape, f"input {i}")
+            if shape.ndim != 1:
+                raise invalid(f"input {i + 1} should be a vector, but got shape {shape_text(shape.shape)}")
         at, rank = int(axis), shapes[0].size
         if not -rank <= at < rank:
             raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
@@ -224,7 +224,7 @@ def split_v(node: KernelNode) -> Kernel:
 def _axis_of(split_dim: Any) -> int:
     """The axis, which may be in a tensor of any rank with one element."""
     if split_dim.size != 1:
-        raise invalid(f"split_dim_tensor must have exactly one element, got shape {list(split_dim.shape)}")
+        raise invalid(f"split_dim_tensor must have exactly one element. Its shape is {list(split_dim.shape)}")
     return int(split_dim.item())
 
 

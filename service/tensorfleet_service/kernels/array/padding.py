@@ -30,8 +30,10 @@ def tile(node: KernelNode) -> Kernel:
     xp = node.xp
 
     def run(x: Any, multiples: Any) -> Any:
+        if multiples.ndim != 1:
+            raise invalid(f"Expected multiples to be 1-D, but got shape {shape_text(multiples.shape)}")
         counts = multiples.tolist()
-        if multiples.ndim != 1 or len(counts) != x.ndim:
+        if len(counts) != x.ndim:
             raise invalid(
                 f"Expected multiples argument to be a vector of length {x.ndim} but got length "
                 f"{multiples.size}"
@@ -84,19 +86,21 @@ def _pad(node: KernelNode) -> Kernel:
     return run
 
 
-def checked_paddings(x: Any, paddings: Any) -> list[list[int]]:
+def checked_paddings(
+    x: Any, paddings: Any, negative: str = "Paddings must be non-negative: {} {}"
+) -> list[list[int]]:
     """[before, after] of each dimension. Raises InvalidArgumentError."""
     if paddings.ndim != 2 or paddings.shape[1] != 2:
         raise invalid(f"paddings must be a matrix with 2 columns: {shape_text(paddings.shape)}")
     if paddings.shape[0] != x.ndim:
         raise invalid(
-            f"The first dimension of paddings must be the rank of inputs{shape_text(paddings.shape)}, "
+            f"The first dimension of paddings must be the rank of inputs{shape_text(paddings.shape)} "
             f"{shape_text(x.shape)}"
         )
     pairs: list[list[int]] = paddings.tolist()
     for before, after in pairs:
         if before < 0 or after < 0:
-            raise invalid(f"Paddings must be non-negative: {before} {after}")
+            raise invalid(negative.format(before, after))
     return pairs
 
 
@@ -106,12 +110,14 @@ def mirror_pad(node: KernelNode) -> Kernel:
     mode = "reflect" if reflect else "symmetric"
 
     def run(x: Any, paddings: Any) -> Any:
-        pairs = checked_paddings(x, paddings)
+        pairs = checked_paddings(x, paddings, "paddings must be non-negative: {} {}")
         for (before, after), size in zip(pairs, x.shape, strict=True):
             if before > size - reflect or after > size - reflect:
-                bound = "less than" if reflect else "no greater than"
+                bound, fault = (
+                    ("less than", "not less than") if reflect else ("no greater than", "greater than")
+                )
                 raise invalid(
-                    f"paddings must be {bound} the dimension size: {before}, {after} not {bound} {size}"
+                    f"paddings must be {bound} the dimension size: {before}, {after} {fault} {size}"
                 )
         return xp.pad(x, pairs, mode) if pairs else x
 
@@ -124,11 +130,20 @@ def mirror_pad_grad(node: KernelNode) -> Kernel:
     skip = int(node.attrs["mode"] == b"REFLECT")
 
     def run(x: Any, paddings: Any) -> Any:
-        for axis, (before, after) in enumerate(checked_paddings(x, paddings)):
+        pairs = checked_paddings(x, paddings, "Paddings must be non-negative: {}, {}")
+        for axis, (before, after) in enumerate(pairs):
             x = x.swapaxes(0, axis)
             size = x.shape[0] - before - after
+            if size <= 0:
+                raise invalid(
+                    f"Total paddings must be less than the input dimension size: {before + after} was not "
+                    f"less than {x.shape[0]}"
+                )
             if size < skip + max(before, after):
-                raise invalid("Padded sizes must be greater than the paddings")
+                bound, fault = ("less than", "not less than") if skip else ("no greater than", "greater than")
+                raise invalid(
+                    f"paddings must be {bound} the output dimension size: {before}, {after} {fault} {size}"
+                )
             inner = x[before : before + size].copy()
             inner[skip : skip + before] += x[:before][::-1]
             inner[size - skip - after : size - skip] += x[before + size :][::-1]

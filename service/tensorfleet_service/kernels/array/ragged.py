@@ -317,21 +317,18 @@ def bincount(node: KernelNode) -> Kernel:
                 f"as all weights equal to 1. Received {shape_text(weights.shape)}"
             )
         flat = values.ravel()
-        if flat.size and flat.min() < 0:
-            raise invalid("Input must be non-negative")
         if is_ragged:
-            splits = _checked_splits(inputs[0], len(flat))
+            splits = _checked_count_splits(inputs[0], len(flat))
             rows, shape = np.repeat(np.arange(len(splits) - 1), np.diff(splits)), (len(splits) - 1, width)
         else:
             indices, dense = host_array(inputs[0]), host_array(inputs[2])
-            if indices.ndim != 2 or len(indices) != len(flat) or indices.shape[1] != dense.size:
-                raise invalid("indices, values and dense_shape make no sparse tensor")
+            _check_sparse(indices, flat, dense)
             if dense.size == 1:
                 rows, shape = np.zeros(len(flat), int), (width,)
             else:
                 rows, shape = indices[:, 0], (int(dense[0]), width)
-                if rows.size and (rows.min() < 0 or rows.max() >= shape[0]):
-                    raise invalid(f"Index out of bound: row {rows.max()} of {shape[0]}")
+        if flat.size and flat.min() < 0:
+            raise invalid("Input must be non-negative")
         result = np.zeros((shape[0] if len(shape) > 1 else 1, width), dtype)
         inside = flat < width
         if binary:
@@ -383,6 +380,34 @@ def count_sparse(node: KernelNode) -> Kernel:
         )
 
     return run
+
+
+def _checked_count_splits(splits: Any, count: int) -> Any:
+    array = host_array(splits)
+    if not array.size:
+        raise invalid("Splits must be non-empty")
+    if array.ndim == 1 and array[0]:
+        raise invalid(f"Splits must start with 0, not with {array[0]}")
+    if array.ndim == 1 and array[-1] != count:
+        raise invalid(f"Splits must end with the number of values, got {array[-1]} instead of {count}")
+    return _checked_splits(splits, count)
+
+
+def _check_sparse(indices: Any, values: Any, shape: Any) -> None:
+    """Raises InvalidArgumentError where indices, values and the dense shape make no SparseTensor."""
+    if indices.ndim != 2:
+        raise invalid(f"indices must be a matrix, got shape {shape_text(indices.shape)}")
+    if len(indices) != len(values):
+        raise invalid(
+            f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match"
+        )
+    if indices.shape[1] != shape.size:
+        raise invalid(f"Index rank ({indices.shape[1]}) and shape rank ({shape.size}) do not match")
+    outside = ((indices < 0) | (indices >= shape)).any(axis=1)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        listed = ", ".join(map(str, indices[row].tolist()))
+        raise invalid(f"Sparse index tuple indices[{row}, :] = [{listed}] is out of bounds")
 
 
 def _rows_of(kind: str, inputs: tuple[Any, ...], values: Any) -> tuple[Any, int, bool]:

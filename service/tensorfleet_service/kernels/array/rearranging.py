@@ -40,9 +40,11 @@ def _checked_order(x: Any, perm: Any) -> list[int]:
     return counted
 
 
-@kernel("ConjugateTranspose")
+@array_kernel("ConjugateTranspose")
 def conjugate_transpose(node: KernelNode) -> Kernel:
-    return lambda x, perm: _transposed(x, perm).conj()
+    if node.output_types[0].is_complex:
+        return lambda x, perm: _transposed(x, perm).conj()
+    return _transposed
 
 
 @kernel("InvertPermutation")
@@ -70,7 +72,9 @@ def invert_permutation(node: KernelNode) -> Kernel:
 @array_kernel("Reverse")
 def reverse(node: KernelNode) -> Kernel:
     def run(x: Any, dims: Any) -> Any:
-        if dims.ndim != 1 or dims.size != x.ndim:
+        if dims.ndim != 1:
+            raise invalid(f"'dims' must be 1-dimension, not {dims.ndim}")
+        if dims.size != x.ndim:
             raise invalid(
                 f"'dims' must have the same number of values as 'input' has dimensions. "
                 f"'input' has {x.ndim}'dims' "
@@ -84,8 +88,10 @@ def reverse(node: KernelNode) -> Kernel:
 @array_kernel("ReverseV2")
 def reverse_v2(node: KernelNode) -> Kernel:
     def run(x: Any, axis: Any) -> Any:
+        if axis.ndim != 1:
+            raise invalid(f"'dims' must be 1-dimension, not {axis.ndim}")
         index = [slice(None)] * x.ndim
-        for at in ints(axis):
+        for at in axis.tolist():
             if not -x.ndim <= at < x.ndim:
                 raise invalid(f"'axis'[0] = {at} is out of valid range [0, {x.ndim - 1}")
             if index[at].step:
@@ -102,7 +108,7 @@ def reverse_sequence(node: KernelNode) -> Kernel:
 
     def run(x: Any, seq_lengths: Any) -> Any:
         if seq_lengths.ndim != 1:
-            raise invalid(f"seq_lens input must be 1-dim, not {seq_lengths.ndim}")
+            raise invalid(f"seq_lengths must be 1-dim, not {seq_lengths.ndim}")
         if batch == seq:
             raise invalid(f"batch_dim == seq_dim == {seq}")
         if not (seq < x.ndim and batch < x.ndim):
@@ -110,7 +116,7 @@ def reverse_sequence(node: KernelNode) -> Kernel:
             raise invalid(f"{label} must be < input rank ( {at} vs. {x.ndim})")
         if seq_lengths.size != x.shape[batch]:
             raise invalid(
-                f"Length of seq_lens != input.dims({batch}), ({seq_lengths.size} vs. {x.shape[batch]})"
+                f"Length of seq_lengths != input.dims({batch}), ({seq_lengths.size} vs. {x.shape[batch]})"
             )
         size = x.shape[seq]
         for i, count in enumerate(seq_lengths.tolist()):
@@ -199,6 +205,6 @@ def _channels_last(node: KernelNode) -> bool:
 
 def _image_sizes(x: Any, channels_last: bool) -> tuple[int, int, int, int]:
     if x.ndim != 4:
-        raise invalid(f"Input rank should be: 4 instead of: {x.ndim}")
+        raise invalid(f"Input rank should be 4 instead of {x.ndim}")
     a, b, c, d = x.shape
     return (a, b, c, d) if channels_last else (a, c, d, b)

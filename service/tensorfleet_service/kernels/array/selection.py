@@ -11,6 +11,7 @@ from tensorfleet_service.devices import native
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 _FOUR_BYTES = (np.dtype(np.float32), np.dtype(np.int32))
 
@@ -56,22 +57,40 @@ def select(node: KernelNode) -> Kernel:
 
     def run(condition: Any, then: Any, other: Any) -> Any:
         shape = then.shape
-        if other.shape != shape:
-            raise _unlike(node, condition, 2, other)
+        if other.shape != shape or (condition.ndim == 1 and not shape):
+            raise _unlike_values(node, condition, then, other)
         if condition.ndim == 0 and array_module(xp, condition) is np:
             return then if condition else other
         if condition.ndim and condition.shape != shape:
-            if condition.ndim != 1 or not shape:
+            if condition.ndim != 1 or len(shape) == 1:
                 raise _unlike(node, condition, 1, then)
             if condition.shape[0] != shape[0]:
-                raise invalid(
-                    f"Number of batches of 'then' must match size of 'cond', but saw: {shape[0]} vs. "
-                    f"{condition.shape[0]}"
-                )
+                raise _wrong_batches(condition, then)
             condition = condition.reshape((-1,) + (1,) * (len(shape) - 1))
         return _chosen(xp, condition, then, other)
 
     return run
+
+
+def _unlike_values(node: KernelNode, condition: Any, then: Any, other: Any) -> Exception:
+    if condition.ndim == 1 and not then.ndim:
+        return invalid(f"'then' must be at least a vector, but saw shape: {shape_text(then.shape)}")
+    if condition.ndim == 0 or (condition.ndim == 1 and then.ndim != 1):
+        if condition.ndim and condition.shape[0] != then.shape[0]:
+            return _wrong_batches(condition, then)
+        return invalid(
+            f"'then' and 'else' must have the same size.  but received: {shape_text(then.shape)} vs. "
+            f"{shape_text(other.shape)}"
+        )
+    index, value = (1, then) if then.shape != condition.shape else (2, other)
+    return _unlike(node, condition, index, value)
+
+
+def _wrong_batches(condition: Any, then: Any) -> Exception:
+    return invalid(
+        f"Number of batches of 'then' must match size of 'cond', but saw: {then.shape[0]} vs. "
+        f"{condition.shape[0]}"
+    )
 
 
 def _unlike(node: KernelNode, condition: Any, index: int, value: Any) -> Exception:
@@ -171,8 +190,40 @@ def _top(node: KernelNode) -> Kernel:
 def _descending(xp: Any, x: Any) -> Any:
     """The order of each row from the greatest element on; of equal ones the first comes first."""
     # Backwards twice, because sorting in ascending order keeps the order of equal elements.
-    ascending = xp.argsort(x[..., ::-1], axis=-1, kind="stable")
+    ascending = _ascending(xp, x[..., ::-1])
     return x.shape[-1] - 1 - ascending[..., ::-1]
+
+
+SORTED_AT_ONCE = 1 << 20
+"""Number of elements that are sorted without a look at the step."""
+
+
+def _ascending(xp: Any, x: Any) -> Any:
+    """The order of each row from the least element on; of equal ones the first comes first.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    if xp is not np or x.size <= SORTED_AT_ONCE:
+        return xp.argsort(x, axis=-1, kind="stable")
+    size = x.shape[-1]
+    rows = x.reshape(-1, size)
+    order = np.empty(rows.shape, np.intp)
+    if size <= SORTED_AT_ONCE:
+        count = SORTED_AT_ONCE // size
+        for i in range(0, len(rows), count):
+            check_step()
+            order[i : i + count] = np.argsort(rows[i : i + count], axis=-1, kind="stable")
+        return order.reshape(x.shape)
+    for row, places in zip(rows, order, strict=True):
+        for begin in range(0, size, SORTED_AT_ONCE):
+            check_step()
+            part = slice(begin, begin + SORTED_AT_ONCE)
+            np.add(np.argsort(row[part], kind="stable"), begin, out=places[part])
+        # What is sorted in pieces is merged, which takes a fraction of the time.
+        check_step()
+        places[:] = places[np.argsort(row[places], kind="stable")]
+    return order.reshape(x.shape)
 
 
 def _candidates(xp: Any, x: Any, k: int) -> Any:
@@ -196,7 +247,13 @@ def in_top_k(node: KernelNode) -> Kernel:
 @kernel("InTopKV2")
 def in_top_k_v2(node: KernelNode) -> Kernel:
     test = _in_top(node)
-    return lambda predictions, targets, k: test(predictions, targets, int(k))
+
+    def run(predictions: Any, targets: Any, k: Any) -> Any:
+        if k.ndim:
+            raise invalid(f"k must be 0-D, got shape {shape_text(k.shape)}")
+        return test(predictions, targets, int(k))
+
+    return run
 
 
 def _in_top(node: KernelNode) -> Kernel:

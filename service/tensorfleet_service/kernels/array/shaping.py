@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, results, shape_text
+from tensorfleet_service.kernels.values import array_kernel, check_vector, ints, invalid, results, shape_text
 
 
 def _dims(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -52,7 +52,7 @@ def rank(node: KernelNode) -> Kernel:
 @array_kernel("Reshape")
 def reshape(node: KernelNode) -> Kernel:
     def run(x: Any, shape: Any) -> Any:
-        wanted = shape.tolist()
+        wanted = shape.tolist() if shape.ndim else [int(shape)]
         try:
             if x.size and min(wanted, default=0) >= -1:
                 return x.reshape(wanted)
@@ -63,13 +63,17 @@ def reshape(node: KernelNode) -> Kernel:
     return run
 
 
+_MOST_DIMENSIONS = 254
+"""The number of dimensions from which on TensorFlow has no shapes."""
+
+
 def _reshape_empty(x: Any, shape: Any) -> Any:
     """Reshapes an array without elements. Any size would do for -1 beside a 0: TensorFlow derives it from the
     other dimensions.
     """
-    if x.size or shape.ndim != 1:
+    if x.size or shape.ndim > 1:
         raise _reshape_error(x, shape)
-    wanted = shape.tolist()
+    wanted = ints(shape)
     if min(wanted, default=0) < -1 or wanted.count(-1) > 1 or math.prod(wanted) > 0:
         raise _reshape_error(x, shape)
     missing = 0
@@ -79,9 +83,14 @@ def _reshape_empty(x: Any, shape: Any) -> Any:
 
 
 def _reshape_error(x: Any, shape: Any) -> Exception:
-    if shape.ndim != 1:
+    if shape.ndim > 1:
         return invalid(f"sizes input must be 1-D, not {shape_text(shape.shape)}")
-    wanted = shape.tolist()
+    wanted = ints(shape)
+    if len(wanted) >= _MOST_DIMENSIONS:
+        return invalid(
+            f"too many dimensions: must be < {_MOST_DIMENSIONS}, but received {len(wanted)}; tensors have up "
+            "to 64 here"
+        )
     unknown = [i for i, d in enumerate(wanted) if d == -1]
     if len(unknown) > 1:
         return invalid(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]}")
@@ -89,6 +98,8 @@ def _reshape_error(x: Any, shape: Any) -> Exception:
         if d < -1:
             return invalid(f"Size {i} must be non-negative, not {d}")
     known = math.prod(d for d in wanted if d != -1)
+    if known >= 2**63:
+        return invalid(f"Shape {shape_text(wanted)} has too many elements")
     if unknown and known:
         return invalid(
             f"Input to reshape is a tensor with {x.size} values, but the requested shape requires a multiple "
@@ -151,7 +162,11 @@ def broadcast_to(node: KernelNode) -> Kernel:
     xp = node.xp
 
     def run(x: Any, shape: Any) -> Any:
+        if shape.ndim != 1:
+            raise invalid(f"shape must be a vector of {{int32,int64}}, got shape {shape_text(shape.shape)}")
         wanted = shape.tolist()
+        if min(wanted, default=0) < 0:
+            raise invalid(f"Dimension {min(wanted)} must be >= 0")
         try:
             return spread(xp, x, wanted)
         except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -95,6 +96,8 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
     is_string = node.output_types[0] is dtypes.string
 
     def run(shape: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
+        if shape.ndim != 1:
+            raise invalid(f"shape must be 1-D, got shape.shape = {shape_text(shape.shape)}")
         dims = shape.tolist()
         result = np.full(dims, b"", object) if is_string else xp.zeros(dims, dtype)
         index = _view(slice_index(spec, dims, begin, end, strides))
@@ -106,6 +109,18 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
         return result[()]
 
     return run
+
+
+def slice_into(attrs: dict[str, Any]) -> Callable[..., Any]:
+    """The view of an array that a slice with the attributes of a StridedSliceGrad takes.
+
+    The function it returns takes the array and begin, end and strides, and raises InvalidArgumentError where
+    they do not fit.
+    """
+    spec = SliceSpec.of_attrs(attrs)
+    return lambda array, begin, end, strides: array[
+        _view(slice_index(spec, array.shape, begin, end, strides))
+    ]
 
 
 def _view(index: Index) -> Index:
@@ -139,6 +154,8 @@ def index_error(e: Exception, spec: SliceSpec, shape: Any, begin: Any, end: Any,
             f"Expected begin, end, and strides to be 1D equal size tensors, but got shapes {shapes}, and "
             f"{shape_text(strides.shape)} instead."
         )
+    if not shape:
+        return invalid("Attempting to slice scalar input.")
     try:
         spec.output_dims(tuple(shape), begin.tolist(), end.tolist(), strides.tolist())
     except ValueError as found:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import check_handle, of_handle
 from tensorfleet_service.state.accumulators import Accumulator, SparseAccumulator
 from tensorfleet_service.threads.future import Future
 
@@ -44,13 +45,18 @@ def accumulator(node: KernelNode) -> Kernel:
 
 @kernel("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 def apply_gradient(node: KernelNode) -> Kernel:
-    return lambda handle, step, gradient: handle.apply(int(step), gradient)
+    return of_handle(Accumulator, lambda handle, step, gradient: handle.apply(int(step), gradient))
 
 
 @kernel("SparseAccumulatorApplyGradient")
 def apply_sparse_gradient(node: KernelNode) -> Kernel:
     known = node.attrs["has_known_shape"]
-    return lambda handle, step, indices, values, shape: handle.apply(int(step), indices, values, shape, known)
+
+    def run(handle: SparseAccumulator, step: Any, indices: Any, values: Any, shape: Any) -> None:
+        check_handle(handle, SparseAccumulator)
+        handle.apply(int(step), indices, values, shape, known)
+
+    return run
 
 
 @kernel(
@@ -60,7 +66,10 @@ def apply_sparse_gradient(node: KernelNode) -> Kernel:
     blocking=True,
 )
 def take_gradient(node: KernelNode) -> AsyncKernel:
-    def run(handle: Accumulator, required: Any) -> Any:
+    kind = SparseAccumulator if node.op.startswith("Sparse") else Accumulator
+
+    def run(handle: Any, required: Any) -> Any:
+        check_handle(handle, kind)
         found = handle.take(int(required))
         return found.then(handle.result) if type(found) is Future else handle.result(found)
 
@@ -69,9 +78,9 @@ def take_gradient(node: KernelNode) -> AsyncKernel:
 
 @kernel("AccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep")
 def set_global_step(node: KernelNode) -> Kernel:
-    return lambda handle, step: handle.set_global_step(int(step))
+    return of_handle(Accumulator, lambda handle, step: handle.set_global_step(int(step)))
 
 
 @kernel("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")
 def num_accumulated(node: KernelNode) -> Kernel:
-    return lambda handle: np.int32(handle.count)
+    return of_handle(Accumulator, lambda handle: np.int32(handle.count))

@@ -14,6 +14,7 @@ from tensorfleet.records.tfrecord import BUFFER
 from tensorfleet_service.data.dataset import Dataset, Element
 from tensorfleet_service.data.experimental import Listed
 from tensorfleet_service.data.files import CsvRecords, FileRecords
+from tensorfleet_service.data.sql import TYPES, SqlRows
 from tensorfleet_service.kernels.data_flow.dataset_ops import Make, dataset_kernel
 from tensorfleet_service.kernels.registry import KernelNode
 from tensorfleet_service.kernels.values import host_array, invalid
@@ -210,6 +211,38 @@ def csv_dataset(node: KernelNode) -> Make:
             return CsvReader(content(files.open_for_read(name), kind), form, quoted, bool(header))
 
         return CsvRecords(_names(filenames), open_reader, convert)
+
+    return make
+
+
+_MAX_DATABASE_BYTES = 1 << 30
+
+
+@dataset_kernel("SqlDataset", "ExperimentalSqlDataset")
+def sql_dataset(node: KernelNode) -> Make:
+    types = node.attrs["output_types"]
+    files = ProgramFiles(node.resources.files)
+    for dtype in types:
+        if dtype not in TYPES:
+            raise invalid(f"SqlDataset gives no {dtype.name}")
+    if any(dims not in ((), None) for dims in node.attrs["output_shapes"]):
+        raise invalid("Each element of `output_shapes_` must be a scalar.")
+
+    def make(driver: Any, source: Any, query: Any) -> Dataset:
+        if _text(driver) != b"sqlite":
+            name = _text(driver).decode("utf-8", "backslashreplace")
+            raise invalid(f"The database type, {name}, is not supported by SqlDataset: use sqlite")
+        name, text = _text(source), _text(query)
+
+        def read() -> bytes:
+            with files.open_for_read(name) as file:
+                size = file.seek(0, 2)
+                if size > _MAX_DATABASE_BYTES:
+                    text = f"A database of {size} bytes is larger than the {_MAX_DATABASE_BYTES} allowed"
+                    raise errors.ResourceExhaustedError(None, None, text)
+            return files.read(name)
+
+        return SqlRows(read, text, types)
 
     return make
 

@@ -17,6 +17,7 @@ from tensorfleet_service.data.iterator import IteratorResource, check_structure
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import check_handle
 from tensorfleet_service.state.variables import DEFAULT_CONTAINER
 from tensorfleet_service.threads.future import Future
 
@@ -81,6 +82,7 @@ def one_shot_iterator(node: KernelNode) -> Kernel:
 @kernel("MakeIterator")
 def make_iterator(node: KernelNode) -> Kernel:
     def run(dataset: Dataset, iterator: IteratorResource) -> None:
+        check_handle(iterator, IteratorResource)
         iterator.initialize(checked(dataset))
 
     return run

@@ -9,8 +9,16 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices import native
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.sparse import numbered
-from tensorfleet_service.kernels.values import array_kernel, host_array, ints, invalid, results, shape_text
+from tensorfleet_service.kernels.sparse import is_in, numbered
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    each_string,
+    host_array,
+    ints,
+    invalid,
+    results,
+    shape_text,
+)
 
 
 @array_kernel("Unique", "UniqueWithCounts")
@@ -30,12 +38,14 @@ def unique_v2(node: KernelNode) -> Kernel:
     found = _unique(node)
 
     def run(x: Any, axis: Any) -> Any:
+        if axis.ndim > 1:
+            raise invalid("axis expects a 1D vector.")
         axes = ints(axis)
         if len(axes) > 1:
-            raise invalid("axis tensor should contain only zero or one value")
+            raise invalid("axis does not support input tensors larger than 1 elements")
         if not axes:
             if x.ndim != 1:
-                raise invalid("x expects a 1D vector.")
+                raise invalid("unique expects a 1D vector.")
             return found(x, None)
         if not -x.ndim <= axes[0] < x.ndim:
             raise invalid(f"axis has to be between [0, {x.ndim})")
@@ -77,10 +87,10 @@ def list_diff(node: KernelNode) -> Kernel:
             if value.ndim != 1:
                 raise invalid(f"{name} should be a 1D vector.")
         if strings:
-            known = set(y.tolist())
-            kept = np.array([item not in known for item in x.tolist()], np.bool_)
+            known = set(each_string(y))
+            kept = np.fromiter((item not in known for item in each_string(x)), np.bool_, x.size)
         else:
-            kept = ~xp.isin(x, y)
+            kept = ~(is_in if xp is np else xp.isin)(x, y)
         return x[kept], xp.nonzero(kept)[0].astype(dtype)
 
     return run
@@ -119,7 +129,12 @@ def dynamic_stitch(node: KernelNode) -> Kernel:
         indices, data = inputs[:count], inputs[count:]
         rest = data[0].shape[indices[0].ndim :]
         for i, (places, rows) in enumerate(zip(indices, data, strict=True)):
-            if rows.shape != (*places.shape, *rest):
+            if rows.shape[: places.ndim] != places.shape:
+                raise invalid(
+                    f"data[{i}].shape = {shape_text(rows.shape)} does not start with indices[{i}].shape = "
+                    f"{shape_text(places.shape)}"
+                )
+            if rows.shape[places.ndim :] != rest:
                 raise invalid(
                     f"Need data[0].shape[{indices[0].ndim}:] = "
                     f"data[{i}].shape[{places.ndim}:], got data[0].shape = "
@@ -213,9 +228,11 @@ def histogram_fixed_width(node: KernelNode) -> Kernel:
     def run(values: Any, value_range: Any, nbins: Any) -> Any:
         if value_range.shape != (2,):
             raise invalid(
-                f"value_range should be a vector of 2 elements, but got shape {shape_text(value_range.shape)}"
+                f"value_range should be a vector of 2 elements. Its shape is {shape_text(value_range.shape)}"
             )
         low, high = value_range.tolist()
+        if nbins.ndim:
+            raise invalid(f"nbins should be a scalar. Its shape is {shape_text(nbins.shape)}")
         count = int(nbins)
         if not low < high:
             raise invalid(
@@ -224,7 +241,7 @@ def histogram_fixed_width(node: KernelNode) -> Kernel:
         if count <= 0:
             raise invalid(f"nbins should be a positive number, but got '{count}'")
         if values.dtype.kind == "f" and bool(xp.isnan(values).any()):
-            raise invalid("values must not contain NaN")
+            raise invalid("Histogram values must not contain NaN")
         step = (high - low) / count
         bins = xp.floor((values.reshape(-1).astype(np.float64) - low) / step).clip(0, count - 1)
         return xp.bincount(bins.astype(np.int64), minlength=count).astype(dtype)

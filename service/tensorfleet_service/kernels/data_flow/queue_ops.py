@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import own
+from tensorfleet_service.kernels.values import check_handle, own, type_text
 from tensorfleet_service.state import philox
 from tensorfleet_service.state.queues import (
     Element,
@@ -110,7 +110,7 @@ def _check_same(node: KernelNode, found: Queue, name: str) -> None:
 
 
 def _types_text(types: list[dtypes.DType]) -> str:
-    return ", ".join({"float32": "float", "float64": "double"}.get(t.name, t.name) for t in types)
+    return ", ".join(map(type_text, types))
 
 
 @kernel("QueueEnqueueV2", "QueueEnqueue", blocking=True)
@@ -148,6 +148,7 @@ def _type_check(types: list[dtypes.DType]) -> Callable[[Queue], None]:
     types = [t.base for t in types]
 
     def check(queue: Queue) -> None:
+        check_handle(queue, Queue)
         if queue.dtypes != types:
             raise errors.InvalidArgumentError(
                 None,
@@ -203,14 +204,27 @@ def dequeue_many(node: KernelNode) -> AsyncKernel:
 @kernel("QueueCloseV2", "QueueClose", blocking=True)
 def close(node: KernelNode) -> AsyncKernel:
     cancel_pending = node.attrs["cancel_pending_enqueues"]
-    return AsyncKernel(lambda queue: queue.close(cancel_pending))
+
+    def run(queue: Queue) -> Future | None:
+        check_handle(queue, Queue)
+        return queue.close(cancel_pending)
+
+    return AsyncKernel(run)
 
 
 @kernel("QueueSizeV2", "QueueSize")
 def size(node: KernelNode) -> Kernel:
-    return lambda queue: np.int32(queue.size)
+    def run(queue: Queue) -> Any:
+        check_handle(queue, Queue)
+        return np.int32(queue.size)
+
+    return run
 
 
 @kernel("QueueIsClosedV2", "QueueIsClosed")
 def is_closed(node: KernelNode) -> Kernel:
-    return lambda queue: np.bool_(queue.closed)
+    def run(queue: Queue) -> Any:
+        check_handle(queue, Queue)
+        return np.bool_(queue.closed)
+
+    return run

@@ -12,7 +12,9 @@ from tensorfleet_service.kernels.sparse import (
     Array,
     check,
     check_inside,
+    distinct,
     elements,
+    is_in,
     linear,
     ranked,
     sizes_of,
@@ -30,7 +32,7 @@ def _of_sparse(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets:
     check(indices, values, shape)
     sizes = sizes_of(shape)
     if len(sizes) < 2:
-        raise invalid(f"Input rank {len(sizes)} < 2")
+        raise invalid(f"Shape {shape_text(sizes)} has rank {len(sizes)} < 2")
     check_inside(indices, shape)
     if validate:
         places = linear(indices, sizes)
@@ -38,14 +40,18 @@ def _of_sparse(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets:
         if len(wrong):
             i = int(wrong[0]) + 1
             text = ",".join(str(int(x)) for x in indices[i])
-            kind = "repeated" if places[i] == places[i - 1] else "out of order"
+            kind = (
+                "repeated"
+                if places[i] == places[i - 1]
+                else "out of order. Many sparse ops require sorted indices."
+            )
             raise invalid(f"indices[{i}] = [{text}] is {kind}")
     return linear(indices[:, :-1], sizes[:-1]), values, sizes[:-1]
 
 
 def _of_dense(values: Any) -> _Sets:
     if values.ndim < 2:
-        raise invalid(f"Input rank {values.ndim} < 2")
+        raise invalid(f"Shape {shape_text(values.shape)} has rank {values.ndim} < 2")
     sizes = list(values.shape[:-1])
     return np.repeat(np.arange(elements(sizes)), values.shape[-1]), values.reshape(-1), sizes
 
@@ -60,32 +66,34 @@ def set_size(node: KernelNode) -> Kernel:
         if len(rows):
             values, numbers = ranked(found)
             places, of_rows = np.unique(rows, return_inverse=True)
-            pairs = np.unique(of_rows.reshape(-1) * len(values) + numbers)
+            pairs = distinct(of_rows.reshape(-1) * len(values) + numbers)
             result[places] = np.bincount(pairs // len(values), minlength=len(places))
         return result.reshape(sizes)
 
     return run
 
 
+# Of numbers in ascending order, each there once.
 _OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
-    "a-b": np.setdiff1d,
-    "b-a": lambda a, b: np.setdiff1d(b, a),
-    "intersection": np.intersect1d,
-    "union": np.union1d,
+    "a-b": lambda a, b: a[~is_in(a, b)],
+    "b-a": lambda a, b: b[~is_in(b, a)],
+    "intersection": lambda a, b: a[is_in(a, b)],
+    "union": lambda a, b: distinct(np.concatenate([a, b])),
 }
 
 
 def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
     """The parts of the SparseTensor with the operation's result for each row, in order."""
     if a[2] != b[2]:
-        raise invalid(f"Mismatched group shapes {shape_text(a[2])} vs {shape_text(b[2])}.")
+        raise invalid(f"Mismatched shapes {shape_text(a[2])} vs {shape_text(b[2])} of groups")
     sizes = a[2]
     values, numbers = ranked(np.concatenate([a[1], b[1]]))
     places, rows = np.unique(np.concatenate([a[0], b[0]]), return_inverse=True)
     # One number for each pair of a row and an element, less than the product of their numbers.
     pairs = rows.reshape(-1) * max(len(values), 1) + numbers
     count = len(a[0])
-    kept = _OPERATIONS[node.attrs["set_operation"].decode().lower()](pairs[:count], pairs[count:])
+    operation = _OPERATIONS[node.attrs["set_operation"].decode().lower()]
+    kept = operation(distinct(pairs[:count]), distinct(pairs[count:]))
     found, element = np.divmod(kept, max(len(values), 1))
     starts = starts_of(found)
     lengths = np.diff(np.append(starts, len(found)))

@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import check_handle
+from tensorfleet_service.kernels.values import check_handle, invalid, shape_text
 
 
 class Stack:
@@ -58,11 +58,20 @@ class Stack:
         return errors.InvalidArgumentError(None, None, f"Stack[{self.name}] {text}")
 
 
+_UNLIMITED = np.int32(-1)
+
+
 @kernel("StackV2", "Stack")
 def stack(node: KernelNode) -> Kernel:
     name = (node.attrs["stack_name"] or node.name.encode()).decode()
     dtype = node.attrs["elem_type"]
-    return lambda max_size=-1: Stack(name, dtype, int(max_size))
+
+    def run(max_size: Any = _UNLIMITED) -> Stack:
+        if max_size.ndim:
+            raise invalid(f"Stack size must be a scalar, but had shape: {shape_text(max_size.shape)}")
+        return Stack(name, dtype, int(max_size))
+
+    return run
 
 
 @kernel("StackPushV2", "StackPush")

@@ -10,6 +10,7 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, partial_shape_text, shape_text, type_text
 
 _FLOW = np.float32(0)
 _MISSING = object()
@@ -136,7 +137,7 @@ class Array:
         """
         size = len(self.elements)
         if not 0 <= index < size:
-            raise self._error(f"Tried to read from index {index} but array size is: {size}")
+            raise invalid(f"Tried to read from index {index} but array size is: {size}")
         value = self.elements[index]
         if value is None:
             raise self._error(
@@ -148,7 +149,7 @@ class Array:
             if dims is None or None in dims:
                 raise self._error(
                     f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not "
-                    f"fully defined: {format_dims(self.dims)}.  It is possible you are working with a "
+                    f"fully defined: {partial_shape_text(self.dims)}.  It is possible you are working with a "
                     "resizeable TensorArray and stop_gradients is not allowing the gradients to be written.  "
                     "If you set the full element_shape property on the forward TensorArray, the proper "
                     "all-zeros tensor will be returned instead of incurring this error."
@@ -158,6 +159,27 @@ class Array:
         if self.clears:
             self.elements[index] = None
         return value
+
+    def check_written(self, dtype: DType) -> None:
+        """Raises InvalidArgumentError where values of another dtype are to be written."""
+        if dtype is not self.dtype:
+            raise invalid(
+                f"TensorArray dtype is {type_text(self.dtype)} but Op is trying to write dtype "
+                f"{type_text(dtype)}."
+            )
+
+    def check_read(self, dtype: DType) -> None:
+        """Raises InvalidArgumentError where values of another dtype are asked for."""
+        if dtype is not self.dtype:
+            raise invalid(
+                f"TensorArray dtype is {type_text(self.dtype)} but Op requested dtype {type_text(dtype)}."
+            )
+
+    def check_room(self, indices: list[int]) -> None:
+        """Raises InvalidArgumentError before anything is written to an array that is too short."""
+        size = len(self.elements)
+        if not self.grows and max(indices, default=-1) >= size:
+            raise invalid(f"Max scatter index must be < array size ({max(indices)} vs. {size})")
 
     def _error(self, text: str) -> errors.OpError:
         return errors.InvalidArgumentError(None, None, f"TensorArray {self.name}: {text}")
@@ -171,7 +193,20 @@ def tensor_array(node: KernelNode) -> Kernel:
     grows, clears = attrs["dynamic_size"], attrs["clear_after_read"]
     alike = attrs["identical_element_shapes"]
     flow = _FLOW if node.xp is np else node.xp.zeros((), np.float32)
-    return lambda size: (Array(name, int(size), dtype, dims, grows, clears, alike=alike), flow)
+
+    def run(size: Any) -> Any:
+        count = _scalar(size, "size")
+        if count < 0:
+            raise invalid(f"Size should be >= 0. It is {count}")
+        return Array(name, count, dtype, dims, grows, clears, alike=alike), flow
+
+    return run
+
+
+def _scalar(value: Any, what: str) -> int:
+    if value.ndim:
+        raise invalid(f"TensorArray {what} must be scalar, but had shape: {shape_text(value.shape)}")
+    return int(value)
 
 
 @kernel("TensorArrayGradV3", "TensorArrayGradWithShape")
@@ -186,8 +221,11 @@ def gradient(node: KernelNode) -> Kernel:
 
 @kernel("TensorArrayWriteV3")
 def write(node: KernelNode) -> Kernel:
+    dtype = node.attrs["T"]
+
     def run(array: Array, index: Any, value: Any, flow: Any) -> Any:
-        array.write(int(index), value)
+        array.check_written(dtype)
+        array.write(_scalar(index, "index"), value)
         return flow
 
     return run
@@ -195,8 +233,13 @@ def write(node: KernelNode) -> Kernel:
 
 @kernel("TensorArrayReadV3")
 def read(node: KernelNode) -> Kernel:
-    xp = node.xp
-    return lambda array, index, flow: array.read(int(index), xp)
+    xp, dtype = node.xp, node.attrs["dtype"]
+
+    def run(array: Array, index: Any, flow: Any) -> Any:
+        array.check_read(dtype)
+        return array.read(_scalar(index, "index"), xp)
+
+    return run
 
 
 @kernel("TensorArraySizeV3")
@@ -211,13 +254,15 @@ def close(node: KernelNode) -> Kernel:
 
 @kernel("TensorArrayGatherV3")
 def gather(node: KernelNode) -> Kernel:
-    xp, dims = node.xp, node.attrs["element_shape"]
+    xp, dtype, dims = node.xp, node.attrs["dtype"], node.attrs["element_shape"]
 
     def run(array: Array, indices: Any, flow: Any) -> Any:
+        array.check_read(dtype)
+        if indices.ndim != 1:
+            raise invalid(f"Expected indices to be a vector, but received shape: {shape_text(indices.shape)}")
         values = [array.read(index, xp) for index in np.asarray(indices).tolist()]
         if not values:
-            shape = dims if dims is not None else array.dims
-            return xp.zeros((0, *(d or 0 for d in shape or ())), array.dtype.np)
+            return _empty(xp, dtype, dims if dims is not None else array.dims)
         for value in values:
             if value.shape != values[0].shape:
                 raise errors.InvalidArgumentError(
@@ -231,9 +276,33 @@ def gather(node: KernelNode) -> Kernel:
     return run
 
 
+def _empty(xp: Any, dtype: DType, dims: Dims) -> Any:
+    """What an array without elements gives: its shape must be known, but for the number of elements."""
+    if dims is None or None in dims:
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"TensorArray has size zero, but element shape {partial_shape_text(dims)} is not fully defined. "
+            "Currently only static shapes are supported when packing zero-size TensorArrays.",
+        )
+    return xp.zeros((0, *dims), dtype.np)
+
+
 @kernel("TensorArrayScatterV3")
 def scatter(node: KernelNode) -> Kernel:
+    dtype = node.attrs["T"]
+
     def run(array: Array, indices: Any, value: Any, flow: Any) -> Any:
+        array.check_written(dtype)
+        if indices.ndim != 1:
+            raise invalid(f"Expected indices to be a vector, but received shape: {shape_text(indices.shape)}")
+        if not value.ndim:
+            raise invalid("Input value for unpack must be at least a vector but received shape: []")
+        if len(indices) != len(value):
+            raise invalid(
+                f"Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {len(value)}"
+            )
+        array.check_room(np.asarray(indices).tolist())
         for index, row in zip(np.asarray(indices).tolist(), _rows(value), strict=True):
             array.write(index, row)
         return flow
@@ -249,12 +318,25 @@ def _rows(value: Any) -> list[Any]:
 
 @kernel("TensorArrayConcatV3")
 def concat(node: KernelNode) -> Kernel:
-    xp, dims = node.xp, node.attrs["element_shape_except0"]
+    xp, dtype, dims = node.xp, node.attrs["dtype"], node.attrs["element_shape_except0"]
 
     def run(array: Array, flow: Any) -> Any:
+        array.check_read(dtype)
         values = [array.read(index, xp) for index in range(len(array.elements))]
         if not values:
-            return xp.zeros((0, *(d or 0 for d in dims or ())), array.dtype.np), np.zeros(0, np.int64)
+            return _empty(xp, dtype, dims), np.zeros(0, np.int64)
+        for index, value in enumerate(values):
+            if not value.ndim:
+                raise invalid(
+                    f"Concat saw a scalar shape at index {index} but requires at least vectors.  Did you "
+                    "mean to call pack?"
+                )
+            if value.shape[1:] != values[0].shape[1:]:
+                raise invalid(
+                    "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
+                    f"{shape_text(values[0].shape[1:])} but index {index} has (excepting dimension 0) shape: "
+                    f"{shape_text(value.shape[1:])}"
+                )
         return xp.concatenate(values), np.array([len(value) for value in values], np.int64)
 
     return run
@@ -262,14 +344,27 @@ def concat(node: KernelNode) -> Kernel:
 
 @kernel("TensorArraySplitV3")
 def split(node: KernelNode) -> Kernel:
+    dtype = node.attrs["T"]
+
     def run(array: Array, value: Any, lengths: Any, flow: Any) -> Any:
+        array.check_written(dtype)
+        if lengths.ndim != 1:
+            raise invalid(f"Expected lengths to be a vector, received shape: {shape_text(lengths.shape)}")
+        if not value.ndim:
+            raise invalid("Expected value to be at least a vector, but received shape: []")
         sizes = np.asarray(lengths).tolist()
-        if sum(sizes) != len(value):
+        if sum(sizes) != len(value) or min(sizes, default=0) < 0:
             raise errors.InvalidArgumentError(
                 None,
                 None,
                 "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
                 f"{sum(sizes)} and value's shape is: {format_dims(value.shape)}",
+            )
+        size = len(array.elements)
+        if len(sizes) != size and (not array.grows or len(sizes) < size):
+            raise invalid(
+                f"TensorArray's size is not equal to the size of lengths ({size} vs. {len(sizes)}), and the "
+                "TensorArray is not marked as dynamically resizeable"
             )
         start = 0
         for index, length in enumerate(sizes):

@@ -105,7 +105,7 @@ def merged(a: Dims, b: Dims) -> Dims:
     try:
         return merge(a, b)
     except ValueError:
-        text = f"Incompatible shapes during merge: {format_dims(a)} vs. {format_dims(b)}"
+        text = f"PartialTensorShape: Incompatible shapes during merge: {format_dims(a)} vs. {format_dims(b)}"
         raise invalid(text) from None
 
 
@@ -114,7 +114,8 @@ def dims_of(value: Any) -> Dims:
     if not value.shape:
         if value != -1:
             raise invalid(
-                f"The only valid scalar shape tensor is the fully unknown shape specified as -1, not {value}"
+                "The only valid scalar shape tensor is the fully unknown shape specified as -1. "
+                f"It is {value}"
             )
         return None
     if value.ndim != 1:

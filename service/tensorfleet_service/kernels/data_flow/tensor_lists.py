@@ -12,7 +12,7 @@ from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.data_flow.tensor_list_value import TensorList, checked, dims_of, merged
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import boxed, invalid
+from tensorfleet_service.kernels.values import boxed, invalid, partial_shape_text, shape_text
 
 MAX_LENGTH = 1 << 24
 """Limit on the elements of a new list, as its size comes from a tensor."""
@@ -26,8 +26,9 @@ def _count(value: Any, name: str) -> int:
 
 
 def _zeros(node: KernelNode, dtype: DType, dims: Dims, what: str) -> Any:
+    """Zeros of a shape; `what` begins the error for a shape that is not fully known."""
     if dims is None or None in dims:
-        raise invalid(what)
+        raise invalid(f"{what}{partial_shape_text(dims)} and no list element is set.")
     if dtype is dtypes.variant:
         raise invalid("A variant that was not set has no value")
     if dtype is dtypes.string:
@@ -35,14 +36,19 @@ def _zeros(node: KernelNode, dtype: DType, dims: Dims, what: str) -> Any:
     return node.xp.zeros(dims, dtype.np)[()]
 
 
-_UNSET = "Trying to read an uninitialized element but element_shape is not fully defined"
+_UNSET = "Trying to read an uninitialized tensor but element_shape is not fully defined: "
+_STACKED = (
+    "Tried to stack list which only contains uninitialized tensors and has a non-fully-defined "
+    "element_shape: "
+)
+_GATHERED = "Tried to gather uninitialized tensors from a list with non-fully-defined element_shape: "
 
 
-def _all_set(node: KernelNode, found: TensorList, dims: Dims, items: list[Any]) -> list[Any]:
+def _all_set(node: KernelNode, found: TensorList, dims: Dims, items: list[Any], what: str) -> list[Any]:
     """The elements, with zeros in place of those that are not set."""
     zeros = None
     if any(item is None for item in items):
-        zeros = _zeros(node, found.dtype, dims, _UNSET)
+        zeros = _zeros(node, found.dtype, dims, what)
     values: list[Any] = [zeros if item is None else item for item in items]
     for value in values:
         if value.shape != values[0].shape or not compatible(dims, value.shape):
@@ -68,15 +74,23 @@ def rows(tensor: Any) -> list[Any]:
     return list(tensor)
 
 
-def _vector(tensor: Any, op: str) -> None:
+def _vector(tensor: Any) -> None:
     if not tensor.ndim:
-        raise invalid(f"{op}: tensor must be at least a vector, but saw shape: {format_dims(tensor.shape)}")
+        raise invalid(f"Tensor must be at least a vector, but saw shape: {format_dims(tensor.shape)}")
 
 
 @kernel("EmptyTensorList")
 def empty(node: KernelNode) -> Kernel:
     dtype = node.attrs["element_dtype"]
-    return lambda dims, limit: TensorList(dtype, dims_of(dims), [], int(limit))
+
+    def run(dims: Any, limit: Any) -> TensorList:
+        if limit.ndim:
+            raise invalid(
+                f"max_num_elements expected to be a scalar but got shape: {shape_text(limit.shape)}"
+            )
+        return TensorList(dtype, dims_of(dims), [], int(limit))
+
+    return run
 
 
 @kernel("TensorListReserve")
@@ -84,6 +98,11 @@ def reserve(node: KernelNode) -> Kernel:
     dtype = node.attrs["element_dtype"]
 
     def run(dims: Any, count: Any) -> TensorList:
+        if count.size != 1:
+            raise invalid(
+                "The num_elements to reserve must be a tensor size 1, but got " + shape_text(count.shape)
+            )
+        count = count.reshape(())
         if count < 0:
             raise invalid(f"The num_elements to reserve must be a non negative number, but got {int(count)}")
         return TensorList(dtype, dims_of(dims), [None] * _count(count, "num_elements"))
@@ -104,7 +123,9 @@ def push(found: TensorList, value: Any) -> TensorList:
             f"{format_dims(value.shape)} list shape: {format_dims(found.dims)}"
         )
     if 0 <= found.limit <= found.length:
-        raise invalid(f"Tried to push item into a full list list size: {found.length}")
+        raise invalid(
+            f"Tried to push item into a full list list size: {found.length} max_num_elements: {found.limit}"
+        )
     return found.pushed(value)
 
 
@@ -114,7 +135,10 @@ def push_back_batch(node: KernelNode) -> Kernel:
 
     def run(handles: Any, values: Any) -> Any:
         if not values.ndim or values.shape[: handles.ndim] != handles.shape:
-            raise invalid("Expected tensor.shape[0] == input_handles.size")
+            rows = values.shape[0] if values.ndim else 0
+            raise invalid(
+                f"Expected tensor.shape[0] == input_handles.size, but saw {rows} vs. {handles.size}"
+            )
         result = np.empty(handles.shape, object)
         for index in np.ndindex(handles.shape):
             result[index] = push(checked(handles[index], dtype), values[index])
@@ -214,17 +238,17 @@ def stack(node: KernelNode) -> Kernel:
                 "elements."
             )
         known = found.element_dims(dims_of(dims))
-        return _joined(node, found, known, found.items())
+        return _joined(node, found, known, found.items(), _STACKED)
 
     return run
 
 
-def _joined(node: KernelNode, found: TensorList, dims: Dims, items: list[Any]) -> Any:
+def _joined(node: KernelNode, found: TensorList, dims: Dims, items: list[Any], unset: str) -> Any:
     if not items:
         what = "Tried to stack elements of an empty list with non-fully-defined element_shape: "
-        zeros = _zeros(node, found.dtype, dims, what + format_dims(dims))
+        zeros = _zeros(node, found.dtype, dims, what)
         return node.xp.zeros((0, *zeros.shape), zeros.dtype)
-    return stacked(node, _all_set(node, found, dims, items))
+    return stacked(node, _all_set(node, found, dims, items, unset))
 
 
 @kernel("TensorListGather")
@@ -235,9 +259,9 @@ def gather(node: KernelNode) -> Kernel:
         found, items = checked(handle, dtype), []
         for index in np.asarray(indices).ravel().tolist():
             if not 0 <= index < found.length:
-                raise invalid(f"Trying to gather element {index} in a list with {found.length} elements.")
+                raise invalid(f"Index {index} out of range; list only has {found.length} elements.")
             items.append(found.item(index))
-        return _joined(node, found, found.element_dims(dims_of(dims)), items)
+        return _joined(node, found, found.element_dims(dims_of(dims)), items, _GATHERED)
 
     return run
 
@@ -247,7 +271,7 @@ def from_tensor(node: KernelNode) -> Kernel:
     dtype = node.attrs["element_dtype"]
 
     def run(tensor: Any, dims: Any) -> TensorList:
-        _vector(tensor, node.op)
+        _vector(tensor)
         known = dims_of(dims)
         if not compatible(known, tensor.shape[1:]):
             raise invalid(
@@ -285,7 +309,7 @@ def scatter(node: KernelNode) -> Kernel:
     dtype = node.attrs["element_dtype"]
 
     def run(tensor: Any, indices: Any, dims: Any, count: Any = -1) -> TensorList:
-        _vector(tensor, node.op)
+        _vector(tensor)
         if count < -1:
             raise invalid("TensorListScatter expects num_elements >= -1, found: " + str(int(count)))
         numbers = indices.ravel().tolist()
@@ -304,7 +328,7 @@ def scatter_into(node: KernelNode) -> Kernel:
     dtype = node.attrs["element_dtype"]
 
     def run(handle: Any, tensor: Any, indices: Any) -> TensorList:
-        _vector(tensor, node.op)
+        _vector(tensor)
         return _scattered(checked(handle, dtype), tensor, indices)
 
     return run
@@ -315,13 +339,20 @@ def split(node: KernelNode) -> Kernel:
     dtype = node.attrs["element_dtype"]
 
     def run(tensor: Any, dims: Any, lengths: Any) -> TensorList:
-        _vector(tensor, node.op)
+        _vector(tensor)
         known, sizes = dims_of(dims), lengths.tolist()
         if lengths.ndim != 1:
             raise invalid(f"Expected lengths to be a vector, received shape: {format_dims(lengths.shape)}")
         if any(size < 0 for size in sizes):
             raise invalid(f"Invalid value in lengths: {min(sizes)}")
-        if sum(sizes) > tensor.shape[0] or sum(sizes) < tensor.shape[0]:
+        end = 0
+        for size in sizes:
+            end += size
+            if end > tensor.shape[0]:
+                raise invalid(
+                    f"Attempting to slice [{end - size}, {end}] from tensor with length {tensor.shape[0]}"
+                )
+        if sum(sizes) != tensor.shape[0]:
             raise invalid(
                 f"Unused values in tensor. Length of tensor: {tensor.shape[0]} Values used: {sum(sizes)}"
             )
@@ -350,15 +381,17 @@ def concat(node: KernelNode) -> Kernel:
         asked = fixed if dims is None else dims_of(dims)
         # The first dimension may differ from element to element.
         known = merged(_rest(found.dims), _rest(asked))
-        for item in found.items():
+        for index, item in enumerate(found.items()):
             if item is not None:
                 if not item.ndim:
-                    raise invalid("Concat saw a scalar shape at an index but requires at least vectors.")
+                    raise invalid(
+                        f"Concat saw a scalar shape at index {index} but requires at least vectors."
+                    )
                 known = merged(known, item.shape[1:])
         if known is None or None in known:
             raise invalid(
                 "All except the first dimension must be fully defined when concating an empty tensor list. "
-                f"element_shape: {format_dims(asked)}"
+                f"element_shape: {partial_shape_text(asked)}"
             )
         own = found.dims[0] if found.dims else None
         first = own if own is not None else asked[0] if asked else None
@@ -368,8 +401,8 @@ def concat(node: KernelNode) -> Kernel:
                 size = first if first is not None else sizes[index] if index < len(sizes) else None
                 if size is None:
                     raise invalid(
-                        "Concat requires the first dimension of elements that are not set to be known, or "
-                        f"in leading_dims, but that has {len(sizes)} elements"
+                        f"List contains uninitialized tensor at index {index} but leading_dims has only "
+                        f"{len(sizes)} elements."
                     )
                 item = _zeros(node, dtype, (int(size), *known), _UNSET)
             values.append(item)

@@ -10,7 +10,14 @@ import numpy as np
 
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_vector
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    check_handle,
+    invalid,
+    of_handle,
+    shape_text,
+    string_vector,
+)
 from tensorfleet_service.records.files import ProgramFiles
 from tensorfleet_service.records.reader import Reader
 from tensorfleet_service.records.sources import (
@@ -113,34 +120,37 @@ def read_up_to(node: KernelNode) -> AsyncKernel:
 
 
 def _take(reader: Any, queue: Any, count: int) -> Any:
-    if not isinstance(reader, Reader) or not isinstance(queue, Queue):
-        raise invalid("A read takes the handles of a reader and of a queue")
+    check_handle(reader, Reader)
+    check_handle(queue, Queue)
     return reader.take(queue, count)
 
 
 @kernel("ReaderNumRecordsProducedV2", "ReaderNumRecordsProduced")
 def num_records_produced(node: KernelNode) -> Kernel:
-    return lambda reader: np.int64(reader.produced)
+    return of_handle(Reader, lambda reader: np.int64(reader.produced))
 
 
 @kernel("ReaderNumWorkUnitsCompletedV2", "ReaderNumWorkUnitsCompleted")
 def num_work_units_completed(node: KernelNode) -> Kernel:
-    return lambda reader: np.int64(reader.finished)
+    return of_handle(Reader, lambda reader: np.int64(reader.finished))
 
 
 @kernel("ReaderSerializeStateV2", "ReaderSerializeState", blocking=True)
 def serialize_state(node: KernelNode) -> AsyncKernel:
-    return AsyncKernel(lambda reader: reader.serialize())
+    return AsyncKernel(of_handle(Reader, lambda reader: reader.serialize()))
 
 
 @kernel("ReaderRestoreStateV2", "ReaderRestoreState", blocking=True)
 def restore_state(node: KernelNode) -> AsyncKernel:
-    return AsyncKernel(lambda reader, state: reader.restore(_scalar(state, "Reader state must be scalar")))
+    def run(reader: Reader, state: Any) -> Any:
+        return reader.restore(_scalar(state, "Reader state must be scalar"))
+
+    return AsyncKernel(of_handle(Reader, run))
 
 
 @kernel("ReaderResetV2", "ReaderReset", blocking=True)
 def reset(node: KernelNode) -> AsyncKernel:
-    return AsyncKernel(lambda reader: reader.reset())
+    return AsyncKernel(of_handle(Reader, lambda reader: reader.reset()))
 
 
 def _scalar(value: Any, text: str) -> bytes:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet_service.kernels.values import boxed, host_array
 from tensorfleet_service.kernels.variants import Variant
+from tensorfleet_service.threads.running import check as check_step
 
 # As in C, but for what is beyond ASCII.
 _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | str.maketrans(
@@ -62,6 +63,8 @@ def _rows(array: Any, depth: int, left: list[int]) -> Iterator[str]:
             return
         else:
             left[0] -= 1
+            if not left[0] % 1024:
+                check_step()
             yield (" " if i else "") + element(row)
 
 
@@ -81,8 +84,15 @@ def _ends(array: Any, limit: int, depth: int, rank: int) -> str:
     last = depth == rank - 1
     space = " " if last else "\n" * (rank - depth - 1) + " " * (depth + 1)
     count = len(array)
-    shown = [_ends(array[i], limit, depth + 1, rank) for i in range(min(limit, count))]
+
+    def texts(places: range) -> Iterator[str]:
+        for i in places:
+            if not i % 1024:
+                check_step()
+            yield _ends(array[i], limit, depth + 1, rank)
+
+    shown = [*texts(range(min(limit, count)))]
     if count > 2 * limit:
         shown.append("...")
-    shown += [_ends(array[i], limit, depth + 1, rank) for i in range(max(limit, count - limit), count)]
+    shown += texts(range(max(limit, count - limit), count))
     return "[" + space.join(shown) + "]"

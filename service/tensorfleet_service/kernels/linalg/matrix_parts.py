@@ -81,8 +81,12 @@ def _diag_part(node: KernelNode) -> Kernel:
 
 def _diagonal_numbers(k: Any) -> list[int]:
     numbers: list[int] = np.ravel(k.tolist()).tolist()
-    if not 1 <= len(numbers) <= 2 or k.ndim > 1:
-        raise invalid(f"diag_index must be a scalar or vector with one or two elements, got {numbers}")
+    if k.ndim > 1:
+        raise invalid(f"diag_index must be a scalar or vector, received shape: {shape_text(k.shape)}")
+    if not numbers:
+        raise invalid("Expected diag_index to have at least 1 element")
+    if len(numbers) > 2:
+        raise invalid(f"diag_index must have only one or two elements, received {len(numbers)} elements.")
     return numbers
 
 
@@ -109,7 +113,7 @@ class _Band:
         for name, index in (("lower", self.lowest), ("upper", self.highest)):
             if not (-rows < index < columns or index == 0):
                 raise invalid(
-                    f"{name}_diag_index is out of bound: {index}. It must be between {-rows} and {columns}"
+                    f"{name}_diag_index is out of bound: {index} It must be between {-rows} and {columns}"
                 )
         self.rows, self.columns, self.align = rows, columns, align
         self.length = min(rows + min(self.highest, 0), columns - max(self.lowest, 0))
@@ -148,7 +152,8 @@ def _matrix_diag_part(node: KernelNode) -> Kernel:
 
     def matrix_diag_part(x: Any, k: Any = _MAIN, padding: Any = None) -> Any:
         _matrix_rank(x)
-        _check_scalar("padding_value", padding)
+        if padding is not None and padding.ndim:
+            raise invalid(f"Padding must be scalar. Its shape is {shape_text(padding.shape)}")
         if not k.ndim and not k:
             return xp.diagonal(x, 0, -2, -1)
         band = _Band(k, x.shape[-2:], align)
@@ -193,8 +198,8 @@ def _matrix_diag(node: KernelNode) -> Kernel:
         batch = diagonal.shape[: -1 if band.single else -2]
         if diagonal.shape != band.compact_shape(batch):
             raise invalid(
-                f"The number of diagonals provided in the input does not match the lower_diag_index and "
-                f"upper_diag_index range: {shape_text(diagonal.shape)}"
+                "The number of diagonals provided in the input does not match the lower_diag_index and "
+                f"upper_diag_index range. The input's shape is {shape_text(diagonal.shape)}"
             )
         result = xp.empty((*batch, rows, columns), diagonal.dtype)
         result[...] = diagonal.dtype.type(0) if padding is None else padding
@@ -213,6 +218,12 @@ def _matrix_set_diag(node: KernelNode) -> Kernel:
     def matrix_set_diag(x: Any, diagonal: Any, k: Any = _MAIN) -> Any:
         _matrix_rank(x)
         band = _Band(k, x.shape[-2:], align)
+        count = band.highest - band.lowest + 1
+        if count > 1 and (diagonal.ndim < 2 or diagonal.shape[-2] != count):
+            raise invalid(
+                "The number of diagonals provided in `diag` is not consistent with `lower_diag_index` and "
+                f"`upper_diag_index`: its shape is {shape_text(diagonal.shape)}"
+            )
         if diagonal.shape != band.compact_shape(x.shape[:-2]):
             raise invalid(
                 "Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] "

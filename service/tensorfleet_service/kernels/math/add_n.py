@@ -45,6 +45,11 @@ def _add_n(node: KernelNode) -> Kernel:
 
     def mismatch(first: Any, *rest: Any) -> errors.OpError:
         i, other = next((i, x) for i, x in enumerate(rest, 1) if x.shape != first.shape)
+        if node.op == "AccumulateNV2":
+            return invalid(
+                f"Parameters and update must be the same size: {shape_text(first.shape)} and, in input {i}, "
+                f"{shape_text(other.shape)}"
+            )
         return invalid(
             f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
             f"Input 0: {shape_text(first.shape)} != input {i}: {shape_text(other.shape)}"

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels.common import binary, broadcast_error, through_float32
+from tensorfleet_service.kernels.math.compiled import elementwise
 from tensorfleet_service.kernels.math.formulas import formula_expression
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid
@@ -66,7 +68,14 @@ def _divide(node: KernelNode) -> Expression:
 def _floor_mod(node: KernelNode) -> Expression:
     if node.input_types[0].is_integer:
         return binary(integer_floor_mod)
-    return Expression("{0} % {1}", explain=broadcast_error)
+    compiled = elementwise([("remainder", "out", ("x0", "x1"))], 2, 0)
+    if compiled is None or node.xp is not np or node.input_types[0] is not dtypes.float32:
+        return Expression("{0} % {1}", explain=broadcast_error)
+
+    def floor_mod(x: Any, y: Any) -> Any:
+        return compiled(x, y) if x.shape == y.shape and takes(x, y) else x % y
+
+    return binary(floor_mod)
 
 
 @kernel("Mod", "TruncateMod")

@@ -72,6 +72,8 @@ def compile_steps(
         temporaries: how many registers t0, t1, … there are beside.
         written: OUTPUT, or UPDATED where the steps read the outputs' old values, too.
     """
+    given = {**inputs, **dict.fromkeys(outputs, written)}
+    steps = _combined(steps, lambda text: not _is_temporary(text) and given.get(text, NUMBER) == NUMBER)
     texts = {text: None for _, _, own in steps for text in own}
     constants = [
         text for text in texts if text not in inputs and text not in outputs and not _is_temporary(text)
@@ -87,6 +89,85 @@ def compile_steps(
             return None
         code.append(struct.pack("iiii", _NUMBERS[ufunc], place[register], place[own[0]], place[own[-1]]))
     return CompiledSteps(b"".join(code), tuple(float(text) for text in constants), bytes(forms), temporaries)
+
+
+def _combined(steps: Sequence[Step], is_number: Callable[[str], bool]) -> list[Step]:
+    """The steps, with those of COMBINED in place of what they do at once.
+
+    Each saves a pass over the block. As all steps, they have one operand at least that is not a number.
+    """
+    found: list[Step] = []
+    at = 0
+    while at < len(steps):
+        for combine, length in COMBINED:
+            row = steps[at : at + length]
+            made = combine(*row) if len(row) == length else None
+            if made is not None and made[0] in _NUMBERS and not all(map(is_number, made[2])):
+                used = {row[0][1]} - {made[1]}
+                if not any(_is_read(register, steps[at + length :]) for register in used):
+                    found.append(made)
+                    at += length
+                    break
+        else:
+            found.append(steps[at])
+            at += 1
+    return found
+
+
+def _is_read(register: str, steps: Sequence[Step]) -> bool:
+    """Whether the value of a register is needed by steps; that of an output always is."""
+    for _, target, operands in steps:
+        if register in operands:
+            return True
+        if register == target:
+            return False
+    return not _is_temporary(register)
+
+
+def _move(first: Step, second: Step, third: Step) -> Step | None:
+    """average += (value - average) rate."""
+    (a, t, (value, average)), (b, u, own), (c, to, last) = _paired(first), _paired(second), _paired(third)
+    if (a, b, c) != ("subtract", "multiply", "add") or not t == u == own[0] == last[1] != to:
+        return None
+    return ("move", to, (value, own[1])) if to == average == last[0] and own[1] != t else None
+
+
+def _add_product(first: Step, second: Step) -> Step | None:
+    """to += a b, and to -= a b."""
+    (a, t, own), (b, to, last) = _paired(first), _paired(second)
+    if a != "multiply" or b not in ("add", "subtract") or last != (to, t) or to == t:
+        return None
+    return f"{b}_product", to, own
+
+
+def _subtract_quotient(first: Step, second: Step) -> Step | None:
+    """to -= a / b."""
+    (a, t, own), (b, to, last) = _paired(first), _paired(second)
+    if (a, b) != ("divide", "subtract") or last != (to, t) or to == t:
+        return None
+    return "subtract_quotient", to, own
+
+
+def _add_to_root(first: Step, second: Step) -> Step | None:
+    """to = sqrt(a) + b."""
+    (a, t, own), (b, to, last) = _paired(first), _paired(second)
+    if (a, b) != ("sqrt", "add") or last[0] != t or t != to or last[1] == t:
+        return None
+    return "add_to_root", to, (own[0], last[1])
+
+
+def _paired(step: Step) -> tuple[str, str, tuple[str, str]]:
+    ufunc, register, operands = step
+    return ufunc, register, (operands[0], operands[-1])
+
+
+COMBINED: tuple[tuple[Callable[..., Step | None], int], ...] = (
+    (_move, 3),
+    (_add_product, 2),
+    (_subtract_quotient, 2),
+    (_add_to_root, 2),
+)
+"""What makes one step of several that follow each other, and of how many; each part is rounded by itself."""
 
 
 def elementwise(steps: Sequence[Step], inputs: int, temporaries: int) -> Callable[..., Any] | None:

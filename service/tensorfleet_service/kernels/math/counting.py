@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ def _bincount(node: KernelNode) -> Kernel:
         if count < 0:
             raise invalid(f"size ({count}) must be non-negative")
         if weights.size and weights.shape != arr.shape:
+            if not is_dense:
+                raise invalid("Input indices and weights must have the same size.")
             raise invalid(
                 "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as "
-                "all weights equal to 1."
+                f"all weights equal to 1. Received {shape_text(weights.shape)}"
             )
         if is_dense and arr.ndim > 2:
             raise invalid(f"Shape must be at most rank 2 but is rank {arr.ndim}")
@@ -55,16 +58,19 @@ def _unravel_index(node: KernelNode) -> Kernel:
 
     def unravel_index(indices: Any, dims: Any) -> Any:
         if indices.ndim > 1:
-            raise invalid("The indices can only be scalar or vector.")
+            raise invalid(f'The indices can only be scalar or vector, got "{shape_text(indices.shape)}"')
         if dims.ndim != 1:
-            raise invalid("The dims can only be 1-D.")
+            raise invalid(f'The indices can only be 1-D, got "{shape_text(dims.shape)}": these are the dims')
         sizes = dims.astype(np.int64)
         if bool((sizes == 0).any()):
             raise invalid(
                 f"Input dims cannot contain a dim of zero, but dims contains zero at index "
                 f"{int((sizes == 0).argmax())}"
             )
-        total = int(sizes.prod()) if sizes.size else 1
+        total = math.prod(sizes.tolist())
+        if total > np.iinfo(dims.dtype).max:
+            listed = " ".join(map(str, sizes.tolist()))
+            raise invalid(f"Input dims product is causing integer overflow: ({listed})")
         if bool((xp.asarray(indices) >= total).any()) or bool((xp.asarray(indices) < 0).any()):
             raise invalid("index is out of bound as with dims")
         places = []
@@ -88,7 +94,7 @@ def _cross(node: KernelNode) -> Kernel:
                 f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
             )
         if a.ndim < 1:
-            raise invalid("Input must be at least 1D")
+            raise invalid(f"Input must be at least 1D{shape_text(a.shape)}")
         if a.shape[-1] != 3:
             raise errors.FailedPreconditionError(
                 None, None, "Cross-products are only defined for 3-element vectors."

@@ -13,6 +13,7 @@ import numpy as np
 from tensorfleet_service.kernels.common import broadcast_error
 from tensorfleet_service.kernels.math.special import lgamma, random_gamma_grad
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 _TINY = 1e-300
 _PRECISION = 1e-16
@@ -147,11 +148,18 @@ def _incomplete(node: KernelNode) -> Kernel:
     def run(*inputs: Any) -> Any:
         # Betainc broadcasts scalars only; its messages presume that all other shapes are equal.
         first = inputs[0]
-        for other in inputs[1:]:
+        name = "a"
+        for other_name, other in zip("bx", inputs[1:], strict=False):
             error = broadcast_error(ValueError(), first, other)
+            if error is not None and node.op == "Betainc":
+                raise invalid(
+                    f"Shapes of {name} and {other_name} are inconsistent: {shape_text(first.shape)} vs. "
+                    f"{shape_text(other.shape)}"
+                )
             if error is not None:
                 raise error
-            first = first if first.ndim >= other.ndim else other
+            if first.ndim < other.ndim:
+                first, name = other, other_name
         arrays = [xp.asarray(value, np.float64) for value in inputs]
         shape = np.broadcast_shapes(*(value.shape for value in arrays))
         flat = [xp.broadcast_to(value, shape).reshape(-1) for value in arrays]

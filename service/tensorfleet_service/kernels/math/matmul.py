@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import errors
+from tensorfleet.core import dtypes, errors
+from tensorfleet_service.devices import native
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, batch_product, large_product
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
@@ -36,18 +38,36 @@ def not_matrices(a: Any, b: Any) -> Any:
 def _matmul(node: KernelNode) -> Expression:
     """The product of two matrices; Python's `@` alone would take vectors and batches as well."""
     dtype = node.output_types[0]
+    turned = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
     names: dict[str, Any] = {"not_matrices": not_matrices}
     left = "{0}.T" if node.attrs["transpose_a"] else "{0}"
     right = "{1}.T" if node.attrs["transpose_b"] else "{1}"
     if dtype in SMALL_FLOATS:
         names |= {"float32": np.float32, f"np_{dtype.name}": dtype.np}
         product = f"({left}.astype(float32) @ {right}.astype(float32)).astype(np_{dtype.name})"
+    elif dtype is dtypes.float32 and node.xp is np and native.native is not None:
+        name = f"product_{turned[0]:d}{turned[1]:d}"
+        product, names[name] = f"{name}({{0}}, {{1}})", product_of(*turned)
     else:
         columns = "{1}.shape[0]" if node.attrs["transpose_b"] else "{1}.shape[1]"
         product = f"({left} @ {right} if {{0}}.size * {columns} < LARGE else large_product({left}, {right}))"
         names |= {"LARGE": LARGE_PRODUCT, "large_product": large_product}
     template = f"{product} if {{0}}.ndim == 2 == {{1}}.ndim else not_matrices({{0}}, {{1}})"
     return Expression(template, names, _matmul_error)
+
+
+@cache
+def product_of(transpose_a: bool, transpose_b: bool) -> Callable[[Any, Any], Any]:
+    """The product of two matrices of float32 or float64, as the kernel computes it."""
+
+    def product(a: Any, b: Any) -> Any:
+        found = native.multiply(a, b, transpose_a, transpose_b)
+        if found is not None:
+            return found
+        left, right = a.T if transpose_a else a, b.T if transpose_b else b
+        return left @ right if a.size * right.shape[1] < LARGE_PRODUCT else large_product(left, right)
+
+    return product
 
 
 def _adjoint(x: Any) -> Any:

@@ -205,8 +205,12 @@ def _sparse_segment_grad(node: KernelNode) -> Kernel:
     def sparse_segment_grad(grad: Any, indices: Any, segment_ids: Any, rows: Any) -> Any:
         _check_sparse(indices, segment_ids)
         if rows.ndim:
-            raise invalid(f"output_dim0 should be a scalar, not shape {shape_text(rows.shape)}")
+            raise invalid(f"output_dim0 should be a scalar. Its shape is {shape_text(rows.shape)}")
         count = int(rows)
+        if segment_ids.size and int(segment_ids.max()) >= len(grad):
+            raise invalid(
+                f"Invalid number of segments: {int(segment_ids.max()) + 1}, for {len(grad)} rows of gradients"
+            )
         for name, at, limit in (("Index", indices, count), ("Segment id", segment_ids, len(grad))):
             outside = (at < 0) | (at >= limit)
             if outside.any():

@@ -175,6 +175,10 @@ _FUNCTIONS: dict[str, Function] = {
 }
 
 
+_STEPS = {"Erf": "erf", "Lgamma": "lgamma"}
+"""Functions that compiled kernels have."""
+
+
 @kernel(*_FUNCTIONS)
 def _special(node: KernelNode) -> Kernel:
     xp = node.xp
@@ -194,7 +198,8 @@ def _special(node: KernelNode) -> Kernel:
             result[start : start + _BLOCK] = function(flat[start : start + _BLOCK].astype(np.float64))
         return result.reshape(x.shape)
 
-    compiled = elementwise([("erf", "out", ("x0",))], 1, 0) if node.op == "Erf" else None
+    step = _STEPS.get(node.op)
+    compiled = None if step is None else elementwise([(step, "out", ("x0",))], 1, 0)
 
     def in_float32(x: Any) -> Any:
         if type(x) is np.ndarray and x.size >= _WORTH and x.dtype == np.float32 and x.flags.c_contiguous:

@@ -9,8 +9,8 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.wire.buffers import empty
-from tensorfleet_service.devices.blocks import in_parallel, shares
-from tensorfleet_service.devices.native import takes
+from tensorfleet_service.devices import native
+from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.kernels.math.compiled import Step, elementwise
 from tensorfleet_service.kernels.nn.patches import Geometry, check_rank, node_windows
 from tensorfleet_service.kernels.nn.pool import lowest, window_size
@@ -36,22 +36,11 @@ def _settings(node: KernelNode) -> tuple[int, Any, Any, Any]:
     return radius, *(np.float32(attrs[name]) for name in ("bias", "alpha", "beta"))
 
 
-def _by_blocks(normalize: Kernel, images: Any, reach: int) -> Any:
-    """`normalize(x, sums of squares)` for pixels that fit the cache with their sums, on several threads."""
-    pixels = images.reshape(-1, images.shape[3])
-    out = empty(pixels.shape, np.float32)
-    count = max(1, _BLOCK // images.shape[3])
-
-    def run(part: tuple[int, int]) -> None:
-        for begin in range(*part, count):
-            x = pixels[begin : min(begin + count, part[1])]
-            out[begin : begin + len(x)] = normalize(x, _near(np, x * x, reach))
-
-    in_parallel(run, shares(len(pixels), count))
-    return out.reshape(images.shape)
-
-
-_BLOCK = 1 << 14  # elements of an image that are normalized at a time
+def _near_squares(x: Any, reach: int) -> Any:
+    """`_near` of the squares, by the compiled kernels."""
+    out, depth = empty(x.shape, np.float32), x.shape[3]
+    native.native.near_squares(x, out, x.size // depth, depth, reach, thread_count())
+    return out
 
 
 @kernel("LRN")
@@ -74,8 +63,8 @@ def lrn(node: KernelNode) -> Kernel:
             raise errors.InvalidArgumentError(None, None, "in must be 4-dimensional")
         x = images.astype(np.float32, copy=False)
         reach = min(radius, x.shape[3])
-        if compiled is not None and takes(x) and bias > 0 and alpha >= 0:
-            return _by_blocks(compiled, x, reach).astype(dtype, copy=False)
+        if compiled is not None and native.takes(x) and bias > 0 and alpha >= 0:
+            return compiled(x, _near_squares(x, reach)).astype(dtype, copy=False)
         norm = bias + alpha * _near(xp, xp.square(x), reach)
         return (x * norm**-beta).astype(dtype, copy=False)
 

@@ -22,9 +22,9 @@ _LOG_GAMMA_MAX = 2.5e305
 class _Draws:
     """Pairs of float64 numbers, each output's from its own part of the stream, the second of a pair first."""
 
-    def __init__(self, stream: Stream, outputs: Array) -> None:
+    def __init__(self, stream: Stream, outputs: Array, apart: int = SAMPLES_PER_OUTPUT) -> None:
         self._stream = stream
-        self._place = outputs.astype(np.uint64) * np.uint64(SAMPLES_PER_OUTPUT)
+        self._place = outputs.astype(np.uint64) * np.uint64(apart)
         self._kept = {kind: np.empty(len(outputs)) for kind in ("uniform", "normal")}
         self._has = {kind: np.zeros(len(outputs), bool) for kind in ("uniform", "normal")}
 

@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.state.scatter import check_indices, check_nd_indices, nd_index
+from tensorfleet_service.kernels.values import check_handle
 from tensorfleet_service.state.variables import RESOURCE, Variable
 
 
@@ -17,6 +18,8 @@ def read(node: KernelNode) -> Kernel:
     dtype = node.attrs["dtype"]
 
     def run(resource: Variable) -> Any:
+        if type(resource) is not Variable:
+            check_handle(resource, Variable)
         if resource.dtype is not dtype:
             raise errors.InvalidArgumentError(
                 None,
@@ -87,6 +90,7 @@ def gather(node: KernelNode) -> Kernel:
     xp, batch_dims = node.xp, node.attrs["batch_dims"]
 
     def run(resource: Variable, indices: Any) -> Any:
+        check_handle(resource, Variable)
         params = resource.read()
         if np.ndim(params) <= batch_dims:
             raise errors.InvalidArgumentError(
@@ -106,6 +110,7 @@ def gather(node: KernelNode) -> Kernel:
 @kernel("ResourceGatherNd")
 def gather_nd(node: KernelNode) -> Kernel:
     def run(resource: Variable, indices: Any) -> Any:
+        check_handle(resource, Variable)
         params = resource.read()
         if not np.ndim(params):
             raise errors.InvalidArgumentError(None, None, "params must be at least a vector")

@@ -10,7 +10,8 @@ import numpy as np
 import re2
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_array
+from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text, string_array
+from tensorfleet_service.threads.running import check as check_step
 
 MAX_PATTERNS = 32
 """Number of patterns that are kept compiled; RE2 takes at most 8 MiB for each."""
@@ -66,6 +67,8 @@ def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
         out: list[bytes] = []
         position, last_end = 0, -1
         while position <= len(text):
+            if not len(out) % 1024:
+                check_step()
             match = regex.search(text, position)
             if match is None:
                 break
@@ -117,7 +120,7 @@ def _character(text: bytes, begin: int) -> int:
 
 def _each(x: Any, function: Callable[[bytes], Any], dtype: Any) -> Any:
     result = np.empty(x.size, dtype)
-    for i, item in enumerate(x.reshape(-1).tolist()):
+    for i, item in enumerate(each_string(x, 64)):
         result[i] = function(item)
     return result.reshape(x.shape)
 

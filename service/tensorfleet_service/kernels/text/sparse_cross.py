@@ -11,7 +11,15 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import Array, check
 from tensorfleet_service.kernels.text.hashing import farmhash, hash_strings
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_vector
+from tensorfleet_service.kernels.values import (
+    STRINGS_PART,
+    array_kernel,
+    each_string,
+    invalid,
+    shape_text,
+    string_vector,
+)
+from tensorfleet_service.threads.running import check as check_step
 
 MAX_CROSSES = 1 << 26
 """Limit on the combinations of one step."""
@@ -82,14 +90,14 @@ def _crossed(
         made = join(made, values[at], i)
     places = np.stack([row, number], 1).astype(np.int64)
     widest = int(counts.max()) if rows else 0
-    return places, made.astype(dtype), np.array([rows, widest], np.int64)
+    return places, made.astype(dtype, copy=False), np.array([rows, widest], np.int64)
 
 
 def _texts(values: Array) -> Array:
     """The elements as strings."""
     if values.dtype == object:
         return values
-    return string_vector([str(value).encode() for value in values.tolist()])
+    return string_vector([str(value).encode() for value in each_string(values)])
 
 
 @array_kernel("SparseCrossV2")
@@ -100,7 +108,13 @@ def sparse_cross(node: KernelNode) -> Kernel:
         columns = [(ends, _texts(values)) for ends, values in _columns(node, parts)]
 
         def join(made: Array, values: Array, number: int) -> Array:
-            return values if not number else made + between + values
+            if not number:
+                return values
+            for begin in range(0, made.size, STRINGS_PART):
+                check_step()
+                part = slice(begin, begin + STRINGS_PART)
+                made[part] = made[part] + between + values[part]
+            return made
 
         return _crossed(columns, lambda count: np.empty(count, object), join, object)
 

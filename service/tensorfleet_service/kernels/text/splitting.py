@@ -3,24 +3,94 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_vector
+from tensorfleet_service.kernels.values import (
+    STRINGS_PART,
+    array_kernel,
+    each_string,
+    invalid,
+    shape_text,
+    string_vector,
+)
+from tensorfleet_service.threads.running import check as check_step
+
+TEXT_PART = 1 << 19
+"""Number of bytes of a text that are split at a time; it holds the interpreter's lock."""
 
 MAX_TEXT = 1 << 30
 """Limit on the bytes of all n-grams of one step."""
+
+
+def split_text(text: bytes, sign: bytes | None, limit: int = -1) -> list[bytes]:
+    """`bytes.split`, which holds the interpreter's lock, by parts of a long text.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    if len(text) <= TEXT_PART or 0 <= limit <= TEXT_PART:
+        return text.split(sign, limit)
+    if sign is None:
+        if limit >= 0:
+            raise invalid(f"maxsplit is over {TEXT_PART} for a text of {len(text)} bytes, and sep is empty")
+        return _words(text)
+    found: list[bytes] = []
+    begin = 0
+    # A part is cut into fewer texts than it has bytes.
+    while len(text) - begin > TEXT_PART and not 0 <= limit - len(found) <= TEXT_PART:
+        check_step()
+        *whole, rest = text[begin : begin + TEXT_PART].split(sign)
+        begin += TEXT_PART - len(rest)
+        if not whole:
+            end = text.find(sign, begin + TEXT_PART - len(sign) + 1)
+            if end < 0:
+                return [*found, text[begin:]]
+            whole = [text[begin:end]]
+            begin = end + len(sign)
+        found += whole
+    return found + text[begin:].split(sign, limit - len(found) if limit >= 0 else -1)
+
+
+def _bytes(text: bytes) -> Iterator[bytes]:
+    for begin in range(0, len(text), TEXT_PART):
+        check_step()
+        for i in range(begin, min(begin + TEXT_PART, len(text))):
+            yield text[i : i + 1]
+
+
+def _words(text: bytes) -> list[bytes]:
+    """What white space divides, of a long text."""
+    found: list[bytes] = []
+    begun: list[bytes] = []  # of a word
+    for begin in range(0, len(text), TEXT_PART):
+        check_step()
+        part = text[begin : begin + TEXT_PART]
+        words = part.split()
+        if begun and (part[:1].isspace() or not words):
+            found.append(b"".join(begun))
+            begun = []
+        if words:
+            begun.append(words[0])
+        if len(words) > 1 or (words and part[-1:].isspace()):
+            found.append(b"".join(begun))
+            found += words[1:-1]
+            begun = words[-1:] if len(words) > 1 else []
+            if begun and part[-1:].isspace():
+                found += begun
+                begun = []
+    return [*found, b"".join(begun)] if begun else found
 
 
 def _parts(texts: Any, split: Callable[[bytes], list[bytes]]) -> Any:
     """The parts of each text, as a SparseTensor."""
     if texts.ndim != 1:
         raise invalid(f"input must be a vector, got shape: {shape_text(texts.shape)}")
-    rows = [split(text) for text in texts.tolist()]
+    rows = [split(text) for text in each_string(texts)]
     counts = np.array([len(row) for row in rows], np.int64)
     row = np.repeat(np.arange(len(rows)), counts)
     column = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -43,8 +113,8 @@ def string_split(node: KernelNode) -> Kernel:
 
         def split(text: bytes) -> list[bytes]:
             if not signs:
-                return [text[i : i + 1] for i in range(len(text))]
-            parts = text.translate(table).split(first)
+                return list(_bytes(text))
+            parts = split_text(text if len(signs) == 1 else text.translate(table), first)
             return [part for part in parts if part] if skip_empty else parts
 
         return _parts(texts, split)
@@ -60,7 +130,7 @@ def string_split_v2(node: KernelNode) -> Kernel:
         if sep.ndim:
             raise invalid(f"sep must be a scalar, got shape: {shape_text(sep.shape)}")
         sign = sep.item() or None
-        return _parts(texts, lambda text: text.split(sign, limit))
+        return _parts(texts, lambda text: split_text(text, sign, limit))
 
     return run
 
@@ -76,7 +146,12 @@ def string_ngrams(node: KernelNode) -> Kernel:
 
     def of_width(row: list[bytes], width: int, pad: int) -> list[bytes]:
         padded = [left] * pad + row + [right] * pad
-        return [separator.join(padded[i : i + width]) for i in range(len(padded) - width + 1)]
+        found: list[bytes] = []
+        for begin in range(0, len(padded) - width + 1, STRINGS_PART):
+            check_step()
+            end = min(begin + STRINGS_PART, len(padded) - width + 1)
+            found += [separator.join(padded[i : i + width]) for i in range(begin, end)]
+        return found
 
     def of_row(row: list[bytes]) -> list[bytes]:
         found = [ngram for width in widths for ngram in of_width(row, width, padding(width))]
@@ -93,16 +168,16 @@ def string_ngrams(node: KernelNode) -> Kernel:
         if splits.ndim != 1 or data.ndim != 1:
             raise invalid("data and data_splits must be vectors")
         ends = splits.tolist()
-        if ends and (ends[0] != 0 or ends[-1] != len(data) or sorted(ends) != ends):
+        if ends and (ends[0] != 0 or ends[-1] != len(data) or (splits[1:] < splits[:-1]).any()):
             raise invalid(
                 f"Invalid split values: they must begin with 0, grow, and end with the data size, {len(data)}"
             )
-        text = sum(map(len, data.tolist())) + len(data) * len(separator)
+        items = list(each_string(data))
+        text = sum(len(item) for item in items) + len(data) * len(separator)
         if text * sum(widths) > MAX_TEXT:
             raise errors.ResourceExhaustedError(
                 None, None, f"The n-grams of {text} bytes, {widths} wide, are larger than {MAX_TEXT} bytes"
             )
-        items = data.tolist()
         rows = [of_row(items[begin:end]) for begin, end in itertools.pairwise(ends)]
         counts = np.cumsum([0, *map(len, rows)]) if ends else np.zeros(0)
         return string_vector([ngram for row in rows for ngram in row]), counts.astype(splits.dtype)
@@ -129,10 +204,11 @@ def unsorted_segment_join(node: KernelNode) -> Kernel:
             raise invalid("segment_ids are not allowed to exceed num_segments or to have negative values.")
         rest = inputs.shape[ids.ndim :]
         columns = inputs.reshape(ids.size, -1) if inputs.size else np.empty((ids.size, 0), object)
+        places = ids.reshape(-1).tolist()
         parts: list[list[list[bytes]]] = [[[] for _ in range(columns.shape[1])] for _ in range(count)]
-        for at, row in zip(ids.reshape(-1).tolist(), columns.tolist(), strict=True):
-            for i, text in enumerate(row):
-                parts[at][i].append(text)
+        for number, text in enumerate(each_string(columns)):
+            row, column = divmod(number, columns.shape[1])
+            parts[places[row]][column].append(text)
         joined = [separator.join(texts) for row in parts for texts in row]
         return string_vector(joined).reshape((count, *rest))
 

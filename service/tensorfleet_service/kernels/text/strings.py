@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,15 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    STRINGS_PART as PART,
+    array_kernel,
+    each_string,
+    ints,
+    invalid,
+    shape_text,
+)
 from tensorfleet_service.threads.running import check as check_step
-
-PART = 1 << 16
-"""Number of elements taken out of an array, or put into one, at a time; it holds the interpreter's lock."""
 
 TEXT_PART = 3 << 20
 """Number of bytes of a text processed at a time; divisible by three and four."""
@@ -40,8 +44,6 @@ MAX_TEXT = 64 << 20
 
 
 def _decoded(item: bytes) -> str:
-    if len(item) > MAX_TEXT:
-        raise _too_long(item)
     return item.decode("utf-8", "surrogateescape")
 
 
@@ -225,9 +227,7 @@ def string_to_number(node: KernelNode) -> Kernel:
 
     def run(x: Any) -> Any:
         result = np.empty(x.size, dtype.np)
-        for i, item in enumerate(x.reshape(-1).tolist()):
-            if not i % 4096:
-                check_step()
+        for i, item in enumerate(each_string(x)):
             try:
                 result[i] = number(item)
             except ValueError:
@@ -271,11 +271,9 @@ def substr(node: KernelNode) -> Kernel:
             shape = np.broadcast_shapes(x.shape, pos.shape)
         except ValueError:
             raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(pos.shape)}") from None
-        columns = [np.broadcast_to(v, shape).reshape(-1).tolist() for v in (x, pos, length)]
-        result = np.empty(len(columns[0]), object)
+        columns = [each_string(np.broadcast_to(v, shape)) for v in (x, pos, length)]
+        result = np.empty(int(np.prod(shape)), object)
         for i, (item, begin, count) in enumerate(zip(*columns, strict=True)):
-            if not i % 4096:
-                check_step()
             part = cut(item, begin, count)
             if part is None:
                 raise invalid(f"pos {begin} out of range for string b'{_text(item)}' at index {i}")
@@ -293,11 +291,38 @@ def _cut_bytes(item: bytes, begin: int, count: int) -> bytes | None:
 
 
 def _cut_characters(item: bytes, begin: int, count: int) -> bytes | None:
-    text = _decoded(item)
-    if not -len(text) <= begin <= len(text):
+    parts = list(utf8_parts(item))
+    sizes = [len(_decoded(part)) for part in parts]
+    size = sum(sizes)
+    if not -size <= begin <= size:
         return None
-    begin += len(text) if begin < 0 else 0
-    return text[begin : begin + max(count, 0)].encode("utf-8", "surrogateescape")
+    begin += size if begin < 0 else 0
+    end = begin + min(max(count, 0), size - begin)
+    found = []
+    for part, length in zip(parts, sizes, strict=True):
+        if begin < length and end > 0:
+            text = _decoded(part)[max(begin, 0) : end]
+            found.append(text.encode("utf-8", "surrogateescape"))
+        begin -= length
+        end -= length
+    return b"".join(found)
+
+
+def utf8_parts(item: bytes) -> Iterator[bytes]:
+    """The parts of a UTF-8 text, cut before characters; bytes that are not valid are so in the parts, too.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    begin = 0
+    while len(item) - begin > WORDS_PART:
+        check_step()
+        end = begin + WORDS_PART
+        while end > begin + WORDS_PART - 4 and item[end] & 0xC0 == 0x80:
+            end -= 1
+        yield item[begin:end]
+        begin = end
+    yield item[begin:]
 
 
 @array_kernel("DecodeRaw")

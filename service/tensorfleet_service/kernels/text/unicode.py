@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.text.strings import MAX_TEXT
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.text.strings import MAX_TEXT, WORDS_PART, utf8_parts
+from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 _OUTPUT = {b"UTF-8": "utf-8", b"UTF-16-BE": "utf-16-be", b"UTF-32-BE": "utf-32-be"}
 _NAMES = {"usascii": "ascii"}
@@ -70,8 +71,21 @@ class Decoder:
         Raises:
             InvalidArgumentError: it is invalid, and errors are neither replaced nor ignored.
         """
-        if len(text) > MAX_TEXT:
-            raise invalid(f"A text of {len(text)} bytes is too long: {MAX_TEXT} bytes at most")
+        if len(text) <= WORDS_PART:
+            return self._points(text)
+        if self._codec.name != "utf-8":
+            if len(text) > MAX_TEXT:
+                raise invalid(f"A text of {len(text)} bytes is too long: {MAX_TEXT} bytes at most")
+            return self._points(text)
+        begin, points, starts = 0, [], []
+        for part in utf8_parts(text):
+            found = self._points(part)
+            points.append(found[0])
+            starts.append(found[1] + begin)
+            begin += len(part)
+        return np.concatenate(points), np.concatenate(starts)
+
+    def _points(self, text: bytes) -> tuple[Any, Any]:
         _faults.spans = []
         decoded = self._codec.decode(text, "tensorfleet.mark")[0]
         spans = _faults.spans
@@ -112,8 +126,11 @@ def _code_point(number: int) -> int:
 
 def _encoded(points: Any, encoding: bytes) -> bytes:
     """The text of valid code points."""
-    text: str = points.astype("<u4").tobytes().decode("utf-32-le")
-    return text.encode(_OUTPUT[encoding])
+    size = points.size
+    if size <= WORDS_PART:
+        text: str = points.astype("<u4").tobytes().decode("utf-32-le")
+        return text.encode(_OUTPUT[encoding])
+    return b"".join([_encoded(points[i : i + WORDS_PART], encoding) for i in range(0, size, WORDS_PART)])
 
 
 @array_kernel("UnicodeTranscode")
@@ -123,7 +140,7 @@ def unicode_transcode(node: KernelNode) -> Kernel:
     def run(texts: Any) -> Any:
         decoder = Decoder(node)
         result = np.empty(texts.size, object)
-        for i, text in enumerate(texts.reshape(-1).tolist()):
+        for i, text in enumerate(each_string(texts)):
             result[i] = _encoded(decoder.points(text)[0], encoding)
         return result.reshape(texts.shape)
 
@@ -137,7 +154,7 @@ def unicode_decode(node: KernelNode) -> Kernel:
 
     def run(texts: Any) -> Any:
         decoder = Decoder(node)
-        rows = [decoder.points(text) for text in texts.reshape(-1).tolist()]
+        rows = [decoder.points(text) for text in each_string(texts)]
         splits = np.cumsum([0, *(len(points) for points, _ in rows)]).astype(splits_dtype)
         empty = [np.zeros(0, np.int64)]
         points = np.concatenate([points for points, _ in rows] or empty).astype(np.int32)
@@ -165,7 +182,7 @@ def unicode_encode(node: KernelNode) -> Kernel:
             raise invalid("Input_splits should contain elements, but was given 0 values.")
         if ends[0] != 0:
             raise invalid("First value in input_splits must be zero.")
-        if sorted(ends) != ends:
+        if (splits[1:] < splits[:-1]).any():
             raise invalid("Values in input_splits must be equal or in ascending order.")
         if ends[-1] > len(points):
             raise invalid("Values in input_splits must be less than or equal to input_tensor length.")
@@ -176,6 +193,8 @@ def unicode_encode(node: KernelNode) -> Kernel:
             points = np.where(wrong, fill, points)
         result = np.empty(len(ends) - 1, object)
         for i, (begin, end) in enumerate(itertools.pairwise(ends)):
+            if not i % 1024:
+                check_step()
             row = points[begin:end]
             result[i] = _encoded(row[~wrong[begin:end]] if errors == b"ignore" else row, encoding)
         return result

@@ -6,7 +6,7 @@ whole blocks (chooses elements by a mask, takes a power) is not recorded, and st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,7 @@ from tensorfleet_service.kernels.math.compiled import (
     compile_steps,
     has_step,
 )
+from tensorfleet_service.kernels.training.update_rule import Rule
 
 RecordedStep = tuple[str, str, tuple[str, ...]]
 """The name of NumPy's function, the register of its result, and the registers and numbers that it takes."""
@@ -125,23 +126,49 @@ def _compile(
     return compile_steps(steps, given, [f"o{i}" for i in range(outputs)], temporaries, UPDATED)
 
 
+Switches = tuple[tuple[str, bool], ...]
+"""The attributes that a rule looks at."""
+
+
+def switches_of(attrs: Mapping[str, Any]) -> Switches:
+    return tuple([(name, value) for name, value in attrs.items() if type(value) is bool])
+
+
+@lru_cache(maxsize=256)
+def _recorded(
+    rule: Rule, switches: Switches, numbers: tuple[tuple[str, bytes], ...]
+) -> tuple[CompiledSteps, tuple[float, ...]] | None:
+    """The compiled steps of a rule with these numbers (dtype and bytes), and what they take beside arrays.
+
+    The variables of a model share their numbers, most of them from step to step.
+    """
+    recorder = Recorder(rule.scratch)
+    given = [np.frombuffer(value, dtype)[0] for dtype, value in numbers]
+    names = [f"o{i}" for i in range(rule.variables)]
+    temporaries = [recorder.register(f"t{i}") for i in range(rule.scratch)]
+    try:
+        update = rule.build(recorder, dict(switches))(*given)
+        update(temporaries, *map(recorder.register, names), recorder.register("x0"))
+    except NotRecorded:
+        return None
+    steps = tuple(recorder.steps)
+    compiled = _compile(steps, 1, len(recorder.numbers), rule.variables, recorder.temporaries)
+    return None if compiled is None else (compiled, tuple(recorder.numbers))
+
+
 def apply_recorded(
-    update: Callable[..., None], recorder: Recorder, variables: Sequence[Any], gradient: Any
+    rule: Rule, switches: Switches, numbers: Sequence[Any], variables: Sequence[Any], gradient: Any
 ) -> bool:
-    """Applies an update that was prepared with a recorder for NumPy; False if the compiled kernels cannot.
+    """Applies an update by the compiled kernels; False if they cannot.
 
     Args:
+        numbers: NumPy's, in the order in which the rule takes them.
         variables: contiguous arrays of float32 of one size, changed in place.
         gradient: another one.
     """
-    names = [f"o{i}" for i in range(len(variables))]
-    temporaries = [recorder.register(f"t{i}") for i in range(recorder.temporaries)]
-    try:
-        update(temporaries, *map(recorder.register, names), recorder.register("x0"))
-    except NotRecorded:
+    found = _recorded(rule, switches, tuple([(x.dtype.char, x.tobytes()) for x in numbers]))
+    if found is None:
         return False
-    compiled = _compile(tuple(recorder.steps), 1, len(recorder.numbers), len(variables), recorder.temporaries)
-    if compiled is None:
-        return False
-    compiled.run((gradient, *recorder.numbers), variables, gradient.size, 1)
+    compiled, values = found
+    compiled.run((gradient, *values), variables, gradient.size, 1)
     return True

@@ -19,7 +19,7 @@ from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.training.cuda_updates import apply_on_gpu
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
-from tensorfleet_service.kernels.training.recording import Recorder, apply_recorded
+from tensorfleet_service.kernels.training.recording import apply_recorded, switches_of
 from tensorfleet_service.state.variables import Variable, modify_together
 
 FORMS = tuple(f"{form}Apply{name}" for name in RULES for form in ("", "Sparse", "Resource", "ResourceSparse"))
@@ -30,7 +30,7 @@ FORMS = tuple(f"{form}Apply{name}" for name in RULES for form in ("", "Sparse", 
 def apply_update(node: KernelNode) -> Kernel:
     rule = RULES[node.op.partition("Apply")[2]]
     names = [arg.name for arg in lookup_op(node.op).inputs]
-    prepare = rule.build(node.xp, node.attrs)
+    prepare, switches = rule.build(node.xp, node.attrs), switches_of(node.attrs)
     count, scratch = rule.variables, rule.scratch
     gradient = next(i for i, name in enumerate(names) if name in ("grad", "delta"))
     rows = names.index("indices") if "indices" in names else None
@@ -53,11 +53,12 @@ def apply_update(node: KernelNode) -> Kernel:
 
         def dense(arrays: list[Any]) -> None:
             _check_shapes([*arrays, grad], [*state_names, names[gradient]])
-            if takes(grad, *arrays) and not any(np.may_share_memory(grad, array) for array in arrays):
-                recorder = Recorder(scratch)
-                recorded = rule.build(recorder, node.attrs)(*values)
-                if apply_recorded(recorded, recorder, arrays, grad):
-                    return
+            if (
+                takes(grad, *arrays)
+                and not any(np.may_share_memory(grad, array) for array in arrays)
+                and apply_recorded(rule, switches, values, arrays, grad)
+            ):
+                return
             apply(arrays, np.asarray(grad) if node.xp is np else grad)
 
         def sparse(arrays: list[Any]) -> None:

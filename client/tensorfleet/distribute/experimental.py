@@ -1,0 +1,22 @@
+"""`tf.distribute.experimental`: strategies of several processes."""
+
+import typing as _typing
+
+from tensorfleet.distribute.cluster_strategies import (
+    CommunicationImplementation as CollectiveCommunication,
+    CommunicationImplementation as CommunicationImplementation,
+    MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
+    ParameterServerStrategy as ParameterServerStrategy,
+)
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__)
+
+__all__ = [
+    "CollectiveCommunication",
+    "CommunicationImplementation",
+    "MultiWorkerMirroredStrategy",
+    "ParameterServerStrategy",
+]

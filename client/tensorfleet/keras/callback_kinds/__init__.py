@@ -1,0 +1,1 @@
+"""The callbacks of `tf.keras.callbacks`."""

@@ -1,0 +1,1 @@
+"""The metrics of `tf.keras.metrics` by their kinds."""

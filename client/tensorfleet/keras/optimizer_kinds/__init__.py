@@ -1,0 +1,1 @@
+"""The optimizers of `tf.keras.optimizers`, and their schedules."""

@@ -1,0 +1,108 @@
+"""Objects of Keras as configurations, and back; names of custom objects."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+_CUSTOM: dict[str, Any] = {}
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """The custom objects by name, which configurations may name; a dict that programs may change."""
+    return _CUSTOM
+
+
+@contextlib.contextmanager
+def custom_object_scope(*args: Any) -> Iterator[None]:
+    """A `with` block in which configurations may name these custom objects, dicts of them by name."""
+    before = dict(_CUSTOM)
+    for objects in args:
+        _CUSTOM.update(objects)
+    try:
+        yield
+    finally:
+        _CUSTOM.clear()
+        _CUSTOM.update(before)
+
+
+CustomObjectScope = custom_object_scope
+
+
+def serialize_keras_object(instance: Any) -> Any:
+    """The class name and configuration of an object; of a function, its name."""
+    if instance is None:
+        return None
+    if hasattr(instance, "get_config"):
+        return {"class_name": type(instance).__name__, "config": instance.get_config()}
+    if hasattr(instance, "__name__"):
+        return instance.__name__
+    raise ValueError(f"Cannot serialize {instance}")
+
+
+def deserialize_keras_object(
+    identifier: Any,
+    module_objects: Any = None,
+    custom_objects: Any = None,
+    printable_module_name: str = "object",
+) -> Any:
+    """The object of a configuration, or the function or class of a name.
+
+    Raises:
+        ValueError: a name that is not known.
+    """
+    if identifier is None:
+        return None
+    known = {**(module_objects or {}), **_CUSTOM, **(custom_objects or {})}
+    if isinstance(identifier, dict):
+        if "class_name" not in identifier or "config" not in identifier:
+            raise ValueError(f"Improper config format: {identifier}")
+        cls = _find(identifier["class_name"], known, printable_module_name)
+        config = identifier["config"]
+        if hasattr(cls, "from_config"):
+            if "custom_objects" in inspect.signature(cls.from_config).parameters:
+                return cls.from_config(config, custom_objects={**_CUSTOM, **(custom_objects or {})})
+            with custom_object_scope(custom_objects or {}):
+                return cls.from_config(config)
+        return cls(**config)
+    if isinstance(identifier, str):
+        found = _find(identifier, known, printable_module_name)
+        return found() if inspect.isclass(found) else found
+    return identifier
+
+
+def _find(name: str, known: dict[str, Any], kind: str) -> Any:
+    found = known.get(name)
+    if found is None:
+        raise ValueError(
+            f"Unknown {kind}: {name}. A class or function of your own is found if it is given in "
+            "custom_objects, or in a tf.keras.utils.custom_object_scope."
+        )
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it: arrays as lists, tuples too, dtypes by name."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "as_list"):
+        return value.as_list()
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if hasattr(value, "as_numpy_dtype"):
+        return value.name
+    if hasattr(value, "get_config"):
+        return serialize_keras_object(value)
+    if callable(value):
+        return value.__name__
+    raise TypeError(f"Not JSON Serializable: {value}")

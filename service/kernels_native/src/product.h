@@ -1,0 +1,9 @@
+/* Products of matrices. */
+#ifndef TENSORFLEET_PRODUCT_H
+#define TENSORFLEET_PRODUCT_H
+
+#include "arrays.h"
+
+PyObject *multiply(PyObject *self, PyObject *arguments);
+
+#endif

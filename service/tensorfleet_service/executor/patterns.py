@@ -1,0 +1,194 @@
+"""Patterns of nodes that are computed together: a node, the root, and the nodes whose values it alone takes.
+
+They are groups like those of elementwise nodes (`fusing`): computed at the root's place, written beside
+the code of the nodes one by one, which runs in traced steps, and where the function does not take its inputs
+(it returns None). Inputs that a kernel would refuse are left to it, so that errors name the user's op.
+
+PATTERNS is the table: what a root's inputs have to be, and what makes the function. The master marks the
+roots (`master.optimize`) unless the session's options forbid fusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.executor.fusing import Group, changes_variable, inputs_of, reads_variable
+from tensorfleet_service.kernels.array.slicing import slice_into
+from tensorfleet_service.kernels.math.matmul import product_of
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+
+FUSES = "_fuses"
+"""The attribute of a root that may be computed together with its inputs."""
+
+Places = list[list[int]]
+"""For each part, in the order of the root's inputs, which of the group's inputs its own inputs are."""
+
+Run = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A root all of whose inputs come from nodes of one op type.
+
+    Attributes:
+        part: this op type.
+        fits: whether such nodes can be computed together.
+        make: makes the function of the group's inputs, which returns None where it does not pay, or inputs
+            do not fit.
+    """
+
+    part: str
+    fits: Callable[[Sequence[Node]], bool]
+    make: Callable[[Sequence[Node], Places], Run]
+
+
+class _Together:
+    """The function of a group with one output."""
+
+    __slots__ = ("_make", "_run", "least")
+
+    def __init__(self, make: Callable[[], Run]) -> None:
+        self._make = make
+        self._run: Run | None = None
+        self.least = 1
+
+    def __call__(self, *values: Any) -> tuple[Any, ...] | None:
+        run = self._run
+        if run is None:
+            run = self._run = self._make()
+        result = run(values)
+        return None if result is None else (result,)
+
+
+def find_patterns(
+    nodes: Sequence[Node], waits: Callable[[int], bool], dereferences: Callable[[Node, int], bool]
+) -> list[Group]:
+    """The groups of a partition that PATTERNS describes; the arguments are those of `fusing.find_groups`."""
+    if not any(node.op in PATTERNS and FUSES in node.attrs for node in nodes):
+        return []
+    users: dict[int, int] = {}
+    for node in nodes:
+        for source, _ in node.inputs:
+            users[id(source)] = users.get(id(source), 0) + 1
+        for control in node.controls:
+            users[id(control)] = users.get(id(control), 0) + 2  # it has to be computed where it stands
+    place: dict[int, int] = {}
+    found = []
+    divider = -1  # the last node that may wait, or change a variable
+    for position, node in enumerate(nodes):
+        place[id(node)] = position
+        if FUSES in node.attrs:
+            for pattern in PATTERNS.get(node.op, ()):
+                if not all(
+                    source.op == pattern.part and users[id(source)] == 1 and place[id(source)] > divider
+                    for source, _ in node.inputs
+                ):
+                    continue
+                parts = [source for source, _ in node.inputs]
+                if pattern.fits(parts) and not any(reads_variable(part, dereferences) for part in parts):
+                    positions = sorted([place[id(part)] for part in parts])
+                    found.append(_group(node, parts, [*positions, position], pattern))
+                    break
+        if waits(position) or changes_variable(node):
+            divider = position
+    return found
+
+
+def _group(root: Node, parts: list[Node], positions: list[int], pattern: Pattern) -> Group:
+    inputs = inputs_of([*parts, root])
+    place = {(id(source), index): i for i, (source, index) in enumerate(inputs)}
+    places = [[place[id(source), index] for source, index in part.inputs] for part in parts]
+    return Group(positions, inputs, [root], _Together(lambda: pattern.make(parts, places)))
+
+
+def _are_alike(parts: Sequence[Node]) -> bool:
+    first = parts[0]
+    return (
+        len(parts) > 1
+        and first.output_types[0] in (dtypes.float32, dtypes.float64)
+        and all(
+            part.output_types[0] is first.output_types[0]
+            and part.attrs.get("transpose_a") == first.attrs.get("transpose_a")
+            and part.attrs.get("transpose_b") == first.attrs.get("transpose_b")
+            for part in parts
+        )
+    )
+
+
+def _sum_of_products(parts: Sequence[Node], places: Places) -> Run:
+    """The sum of products as one product of joined operands.
+
+    Such as the gradient of weights that all steps of an unrolled network share. It saves to write and add up
+    results that are larger than what they are made of.
+    """
+    attrs = parts[0].attrs
+    inner_a, inner_b = int(not attrs["transpose_a"]), int(attrs["transpose_b"])
+    product = product_of(attrs["transpose_a"], attrs["transpose_b"])
+
+    def run(values: Sequence[Any]) -> Any:
+        lefts, rights = [values[i] for i, _ in places], [values[i] for _, i in places]
+        if any(value.ndim != 2 for value in (*lefts, *rights)):
+            return None
+        rows, columns = lefts[0].shape[1 - inner_a], rights[0].shape[1 - inner_b]
+        inner = 0
+        for a, b in zip(lefts, rights, strict=True):
+            own = a.shape[inner_a]
+            if b.shape[inner_b] != own or a.shape[1 - inner_a] != rows or b.shape[1 - inner_b] != columns:
+                return None
+            inner += own
+        # Joining copies what the products read; apart, each result is written, read and added.
+        if inner * (rows + columns) > len(places) * rows * columns:
+            return None
+        return product(_joined(lefts, inner_a), _joined(rights, inner_b))
+
+    return run
+
+
+def _joined(values: list[Any], axis: int) -> Any:
+    shape = list(values[0].shape)
+    shape[axis] = sum([value.shape[axis] for value in values])
+    return np.concatenate(values, axis, out=empty(tuple(shape), values[0].dtype))
+
+
+def _sum_of_slices(parts: Sequence[Node], places: Places) -> Run:
+    """The sum of gradients of slices of one tensor, each added where the slice was, in their order.
+
+    The bits are those of the sum of arrays that are zero elsewhere.
+    """
+    into = [slice_into(part.attrs) for part in parts]
+    dtype = parts[0].output_types[0].np
+
+    def run(values: Sequence[Any]) -> Any:
+        shape = values[places[0][0]]
+        if shape.ndim != 1 or not all(np.array_equal(values[own[0]], shape) for own in places):
+            return None
+        try:
+            result = empty(tuple(shape.tolist()), dtype)
+            result.fill(0)
+            for find, (_, *bounds, dy) in zip(into, places, strict=True):
+                view = find(result, *(values[i] for i in bounds))
+                if view.shape != values[dy].shape:
+                    return None
+                view += values[dy]
+        except (errors.OpError, ValueError):
+            return None  # the kernel that refuses it says so
+        return result
+
+    return run
+
+
+PATTERNS: dict[str, tuple[Pattern, ...]] = {
+    "AddN": (
+        Pattern("MatMul", _are_alike, _sum_of_products),
+        Pattern("StridedSliceGrad", _are_alike, _sum_of_slices),
+    ),
+}
+"""The patterns by the op type of their root."""

@@ -1,0 +1,40 @@
+"""Names of NumPy and Python from TensorFlow 1's time, by `tensorfleet run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.run.test_hook import run
+
+PROGRAM = """
+import base64, collections, fractions, inspect, threading, time
+import numpy as np
+import tensorflow as tf
+
+def function(a, b=1, *c): pass
+
+assert np.zeros(2, np.int).dtype == np.int64 and np.asarray([1], dtype=np.float).dtype == np.float64
+assert np.asarray([None], np.object).dtype == object and isinstance(np.bool(1), (bool, np.bool_))
+assert np.product([2, 3]) == 6 and np.in1d([1, 2], [2]).tolist() == [False, True] and np.isnan(np.NaN)
+assert np.Inf > 1e300 > np.NINF and np.asscalar(np.float64([2.5])) == 2.5
+assert np.reshape(np.arange(4), newshape=[2, -1]).tolist() == np.reshape(np.arange(4), (2, 2)).tolist()
+assert np.reshape([[1, 2], [3, 4]], 4, order="F").tolist() == [1, 3, 2, 4]
+assert issubclass(dict, collections.Mapping) and issubclass(list, collections.Sequence)
+assert fractions.gcd(12, 18) == 6 and time.clock() <= time.clock()
+assert inspect.getargspec(function) == (["a", "b"], "c", None, (1,))
+assert not threading.Thread().isAlive() and base64.encodestring(b"a") == b"YQ==\\n"
+print(tf.Session().run(tf.constant(np.zeros(2, np.int))).tolist())
+"""
+
+
+def test_programs_find_names_that_were_taken_away(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    assert run(program) == (0, "[0, 0]\n", "")
+
+
+def test_other_processes_are_left_alone() -> None:
+    assert not hasattr(np, "int")
+    assert "newshape" not in str(np.reshape)

@@ -245,7 +245,7 @@ def test_functions_with_gradients_of_their_own() -> None:
     assert shaped(tf.placeholder(tf.float32)).shape == [2]
     with pytest.raises(ValueError, match="number of arguments"):
         product(a)
-    with pytest.raises(ValueError, match="received 1"):
+    with pytest.raises(ValueError, match=" 1 "):
         tf.gradients(defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: dy)(tf.add)(a, b), a)
     with pytest.raises(ValueError, match="twice"):
         defun(tf.float32, grad_func=product, python_grad_func=len)

@@ -316,3 +316,13 @@ def test_libraries_find_the_current_device() -> None:
         graph._apply_device_functions(inside)
     assert outside.device is None
     assert (inside.device.job, inside.device.device_type, inside.device.device_index) == ("worker", "GPU", 1)
+
+
+def test_directories_of_slim_that_libraries_import() -> None:
+    slim: Any = tf.contrib.slim
+    for name in ("data_decoder", "tfexample_decoder", "dataset_data_provider", "parallel_reader"):
+        inner = of(f"contrib.slim.python.slim.data.{name}")
+        outer = getattr(slim, name)
+        shared = [public for public in dir(outer) if not public.startswith("_")]
+        assert shared
+        assert all(getattr(inner, public) is getattr(outer, public) for public in shared)

@@ -100,3 +100,19 @@ def test_seeds_of_gradients_of_another_shape(shape: tuple[int, ...]) -> None:
                 else:
                     found.append(session.run(gradient).round(6).tolist())
     assert found[3:] == found[:3]
+
+
+def test_an_average_that_moves_in_two_places_without_its_bias() -> None:
+    from tensorflow.python.training import moving_averages as real_averages
+
+    found = []
+    for tf, averages in ((real, real_averages), (ours, module("python.training.moving_averages"))):
+        move: Any = averages.assign_moving_average
+        with tf.Graph().as_default(), tf.Session() as session:
+            average = tf.Variable(0.0, name="average")
+            first, second = (move(average, value, 0.9, zero_debias=True) for value in (2.0, 5.0))
+            session.run(tf.global_variables_initializer())
+            values = [float(session.run(step)) for step in (first, second, first)]
+            found.append((sorted(v.op.name for v in tf.global_variables()), values))
+    assert found[0][0] == found[1][0]
+    assert found[1][1] == pytest.approx(found[0][1])

@@ -6,8 +6,10 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
+from tensorfleet.core.device import DeviceSpec
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import Controller, ScopeState, device_scope, device_string
 from tensorfleet.graph.tensor import Tensor
@@ -120,6 +122,18 @@ class ScopedGraph:
             if scope is None:
                 break
             op._device = device_string(scope(op))
+
+    def _apply_device_functions(self, op: Any) -> None:
+        """Tells any object, by its `_set_device`, which device the scopes ask for, as a DeviceSpec.
+
+        Libraries find the current device so.
+        """
+        seen: Any = SimpleNamespace(type="", name="", _device="", device="")
+        for scope in reversed(self._scopes.devices):
+            if scope is None:
+                break
+            seen._device = seen.device = device_string(scope(seen))
+            op._set_device(DeviceSpec.from_string(seen.device))
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:

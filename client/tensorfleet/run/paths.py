@@ -329,6 +329,8 @@ _CONTRIB_PARTS = frozenset(
             "datasets",
             "mnist",
             "preprocessing",
+            *("data", "data_decoder", "data_provider", "dataset", "dataset_data_provider"),
+            *("parallel_reader", "prefetch_queue", "tfexample_decoder"),
             "external_optimizer",
             "tpu",
             "tpu_config",

@@ -149,13 +149,24 @@ def assign_moving_average(
         return variable.assign_sub((variable - value) * rate, name=scope)
 
 
+def _free_name(name: str, scope: Any) -> str:
+    """A variable's name in the scope, with a number if there is one of that name and it is not reused."""
+    if scope.reuse:
+        return name
+    taken = {variable.op.name for variable in scope.global_variables()}
+    names = (name, *(f"{name}_{number}" for number in range(1, len(taken) + 1)))
+    return next(free for free in names if f"{scope.name}/{free}" not in taken)
+
+
 def _move_debiased(average: Any, value: Any, rate: Any, scope: str) -> Any:
     dtype = average.dtype.base
-    with variable_scope(average.op.name, values=[average, value, rate]):
+    with variable_scope(average.op.name, values=[average, value, rate]) as inner:
+        # An average that moves in several places of the graph has one pair of variables for each of them.
+        biased_name, steps_name = _free_name("biased", inner), _free_name("local_step", inner)
         biased = get_variable(
-            "biased", average.get_shape(), dtype, initializer=zeros_initializer(), trainable=False
+            biased_name, average.get_shape(), dtype, initializer=zeros_initializer(), trainable=False
         )
-        steps = get_variable("local_step", [], dtype, initializer=zeros_initializer(), trainable=False)
+        steps = get_variable(steps_name, [], dtype, initializer=zeros_initializer(), trainable=False)
     moved = biased.assign_sub((biased - value) * rate, read_value=False)
     counted = steps.assign_add(apply_one("Cast", 1.0, DstT=dtype), read_value=False)
     with framework.control_dependencies([moved, counted]):

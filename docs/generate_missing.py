@@ -172,8 +172,7 @@ REASONS = {
 # Why namespaces of contrib are missing.
 CONTRIB_REASONS = {
     "other compilers, runtimes, devices and formats of models": "lite tensorrt fused_conv remote_fused_graph",
-    "eager mode and tracing": "autograph eager",
-    "Keras, which is a library of its own": "keras optimizer_v2",
+    "eager mode, tracing, and the optimizers made for them": "autograph eager optimizer_v2",
     "services of other clouds, and ways between processes": "bigtable cloud rpc batching hadoop",
     "models on kernels of their own, which the service does not have": (
         "boosted_trees decision_trees tensor_forest coder ffmpeg nearest_neighbor linear_optimizer"

@@ -67,3 +67,9 @@ def test_names_of_others() -> None:
     assert tf.contrib.stateless.stateless_random_uniform is tf.random.stateless_uniform
     found = tf.contrib.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({"ps": ["a:1"]}))
     assert found.cluster_spec().as_dict() == {"ps": ["a:1"]}
+
+
+def test_older_places_of_keras_and_of_linear_operators() -> None:
+    assert tf.contrib.keras.layers.Dense is tf.keras.layers.Dense
+    assert tf.contrib.keras.models.Sequential is tf.keras.models.Sequential
+    assert tf.contrib.linalg.LinearOperatorDiag is tf.linalg.LinearOperatorDiag

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.run import internal_modules
+from tensorfleet.run import internal_modules, internal_names
 from tensorfleet.run.paths import module
 
 
@@ -28,7 +28,7 @@ def of(path: str) -> Any:
 def test_each_module_and_name_of_the_tables_is_there() -> None:
     for path in internal_modules.MODULES:
         of(path)
-    for name in internal_modules.NAMES:
+    for name in internal_names.NAMES:
         path, _, attribute = name.rpartition(".")
         assert getattr(of(path), attribute) is not None, name
 

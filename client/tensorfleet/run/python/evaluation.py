@@ -22,39 +22,39 @@ def evaluate_once(
     feed_dict: Any = None,
     final_ops: Any = None,
     final_ops_feed_dict: Any = None,
-    config: Any = None,
     hooks: Sequence[Any] | None = None,
+    config: Any = None,
 ) -> Any:
     """Restores a checkpoint, runs `eval_ops` until a hook ends the session, then `final_ops`.
 
     Args:
         checkpoint_path: the checkpoint; None to start from initial values.
-        eval_ops: a tensor, operation, or a list or dictionary of them; None: one step of nothing.
+        eval_ops: a tensor, operation, or a list or dictionary of them; None: no step is run.
+        feed_dict, final_ops_feed_dict: what is fed for the two.
         hooks: hooks of the session; a StopAfterNEvalsHook may leave its tensor of the count out.
+        master, scaffold, config: of the session.
 
     Returns:
         The values of `final_ops`; None without them.
     """
-    counted = assign_add(get_or_create_eval_step(), 1, use_locking=True)
+    step = get_or_create_eval_step()
     hooks = list(hooks or ())
-    for hook in hooks:
-        if isinstance(hook, StopAfterNEvalsHook):
-            hook._set_evals_completed_tensor(counted)
-    if eval_ops is None:
-        eval_ops = counted
-    elif isinstance(eval_ops, Mapping):
-        eval_ops = {**eval_ops, "update_eval_step": counted}
-    elif isinstance(eval_ops, (list, tuple)):
-        eval_ops = [*eval_ops, counted]
-    else:
-        eval_ops = [eval_ops, counted]
+    if eval_ops is not None:
+        counted = assign_add(step, 1, use_locking=True)
+        for hook in hooks:
+            if isinstance(hook, StopAfterNEvalsHook):
+                hook._set_evals_completed_tensor(counted)
+        if isinstance(eval_ops, Mapping):
+            eval_ops = {**eval_ops, "update_eval_step": counted}
+        else:
+            eval_ops = [*(eval_ops if isinstance(eval_ops, (list, tuple)) else [eval_ops]), counted]
     info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
     creator = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_filename_with_path=checkpoint_path, master=master, config=config
     )
     with MonitoredSession(creator, [*hooks, final]) as session:
-        while not session.should_stop():
+        while eval_ops is not None and not session.should_stop():
             session.run(eval_ops, feed_dict)
     info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S", time.gmtime()))
     return final.final_ops_values

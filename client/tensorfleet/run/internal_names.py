@@ -209,7 +209,7 @@ _TRAINING: dict[str, str] = {
     "python.training.device_setter._RoundRobinStrategy": "ours.train.device_setter.RoundRobinStrategy",
     "python.training.distribute.get_tower_context": "tf.distribute.get_replica_context",
     "python.training.evaluation._StopAfterNEvalsHook": "ours.train.evaluation.StopAfterNEvalsHook",
-    "python.training.evaluation._evaluate_once": "client.evaluation.evaluate_once",
+    "python.training.evaluation._evaluate_once": "ours.contrib.monitored_training.evaluate_once",
     "python.training.evaluation._get_or_create_eval_step": "ours.train.evaluation.get_or_create_eval_step",
     "python.training.monitored_session.USE_DEFAULT": "ours.train.monitored_session.USE_DEFAULT",
     "python.training.monitored_session._HookedSession": "ours.train.wrapped_sessions.HookedSession",

@@ -171,3 +171,10 @@ def test_a_layer_of_ones_own_has_weights_losses_and_layers_in_it() -> None:
     assert len(layer.non_trainable_weights) == 2
     with pytest.raises(ValueError, match="weight list of length"):
         layer.set_weights([1.0])
+
+
+def test_bilinear_upsampling_takes_the_centers_of_pixels() -> None:
+    layer = layers.UpSampling2D((1, 2), interpolation="bilinear")
+    outputs = layer(tf.constant([[[[0.0], [4.0]]]]))
+    found = tf.keras.backend.get_session().run(outputs)
+    np.testing.assert_allclose(found[0, 0, :, 0], [0, 1, 3, 4])

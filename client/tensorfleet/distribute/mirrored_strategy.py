@@ -275,7 +275,7 @@ class MirroredStrategy(Strategy):
         >>> with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
         ...     session.run(tf.global_variables_initializer())
         ...     session.run(total)
-        1.0
+        np.float32(1.0)
     """
 
     def __init__(

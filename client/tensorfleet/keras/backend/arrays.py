@@ -234,7 +234,7 @@ def resize_images(
     if interpolation == "nearest":
         x = method(x, size)
     else:
-        x = method(x, size, half_pixel_centers=False)
+        x = method(x, size, half_pixel_centers=True)
     factors = (height_factor, width_factor)
     x.set_shape(
         [

@@ -37,7 +37,7 @@ class Mean(Metric):
         >>> mean = tf.keras.metrics.Mean()
         >>> value = mean([1.0, 3.0])
         >>> tf.keras.backend.get_value(value)
-        2.0
+        np.float32(2.0)
     """
 
     def __init__(self, name: str = "mean", dtype: Any = None) -> None:

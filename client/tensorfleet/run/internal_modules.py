@@ -12,7 +12,7 @@ _GENERATED = (
     *("stateless_random", "string", "summary", "training", "user"),
 )
 
-_TFE = "contrib.eager"
+_EAGER = "contrib.eager"
 
 # By the path below `tensorflow`: the places, in which a name is looked up one after the other. A place is
 # - a public namespace below `tf`: "nn" is `tf.nn`, and "tf" the root;
@@ -288,7 +288,7 @@ MODULES: dict[str, str] = {
     "python.eager.def_function": "tf",
     "python.eager.tape": "client.tape",
     "python.tf2": "client.tf2",
-    **{path: "contrib.eager client.tfe" for path in (_TFE, f"{_TFE}.python", f"{_TFE}.python.tfe")},
+    **{path: "contrib.eager client.tfe" for path in (_EAGER, f"{_EAGER}.python", f"{_EAGER}.python.tfe")},
     # Utilities of Python.
     **{
         f"python.util.{name}": f"client.{name}"

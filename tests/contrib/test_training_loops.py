@@ -141,3 +141,38 @@ def test_training_and_evaluations_with_hooks(tmp_path: Path) -> None:
     [events] = tf.gfile.Glob(f"{logs}/*tfevents*")
     written = [v.simple_value for event in tf.train.summary_iterator(events) for v in event.summary.value]
     assert written == [0.5]
+
+
+def test_evaluations_of_one_checkpoint_after_another(tmp_path: Path) -> None:
+    training = contrib.training
+    prefix = str(tmp_path / "model")
+
+    class SaveNext(tf.train.SessionRunHook):
+        def __init__(self) -> None:
+            self.written = 0
+
+        def end(self, session: Any) -> None:
+            self.written += 1
+            saver.save(session, prefix, global_step=self.written)
+
+    with tf.Graph().as_default():
+        v = tf.get_variable("v", initializer=4.0)
+        saver = tf.train.Saver()
+        with tf.Session() as session:
+            session.run(v.initializer)
+            saver.save(session, prefix, global_step=0)
+        count = training.get_or_create_eval_step()
+        saving = SaveNext()
+        found = training.evaluate_repeatedly(
+            str(tmp_path),
+            eval_ops={"v": v},
+            final_ops=[v, count],
+            eval_interval_secs=0,
+            hooks=[training.StopAfterNEvalsHook(3, False), saving],
+            max_number_of_evaluations=2,
+            timeout=60,
+        )
+        assert (saving.written, list(found)) == (2, [4.0, 3])
+    with tf.Graph().as_default():
+        value = tf.get_variable("v", initializer=1.0)
+        assert training.evaluate_once(None, final_ops=value) == 1.0  # without eval_ops no step is run

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.run import internal_modules
+from tensorfleet.run import internal_modules, internal_names
 from tensorfleet.run.paths import module
 
 
@@ -28,7 +28,7 @@ def of(path: str) -> Any:
 def test_each_module_and_name_of_the_tables_is_there() -> None:
     for path in internal_modules.MODULES:
         of(path)
-    for name in internal_modules.NAMES:
+    for name in internal_names.NAMES:
         path, _, attribute = name.rpartition(".")
         assert getattr(of(path), attribute) is not None, name
 
@@ -326,3 +326,40 @@ def test_directories_of_slim_that_libraries_import() -> None:
         shared = [public for public in dir(outer) if not public.startswith("_")]
         assert shared
         assert all(getattr(inner, public) is getattr(outer, public) for public in shared)
+
+
+def test_graphs_of_inputs_within_functions() -> None:
+    find = of("python.framework.ops")._get_graph_from_inputs
+    outside, found = tf.constant(1.0), []
+
+    @of("python.framework.function").Defun(tf.float32)
+    def function(x: Any) -> Any:
+        found.append(find([outside, x]) is x.graph)
+        return x
+
+    function(outside)
+    assert found == [True]
+
+
+def test_numbers_that_stand_for_shapes() -> None:
+    as_shape = of("python.framework.tensor_util").constant_value_as_shape
+    assert as_shape(tf.constant(-1)).ndims is None
+    for number in (tf.constant(3), tf.placeholder(tf.int32, [])):
+        with pytest.raises(ValueError, match="stands for no shape"):
+            as_shape(number)
+    with pytest.raises(ValueError, match="rank 2"):
+        as_shape(tf.placeholder(tf.int32, [1, 1]))
+
+
+def test_rows_are_changed_in_place_of_one_and_of_all() -> None:
+    inplace = of("python.ops.inplace_ops")
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.Session() as session:
+        assert session.run(inplace.inplace_add(tf.identity(x), None, x)).tolist() == [[2, 4], [6, 8]]
+        assert session.run(inplace.inplace_update(tf.identity(x), 1, [9.0, 9.0])).tolist() == [[1, 2], [9, 9]]
+        assert session.run(inplace.empty_like(x, init=True)).tolist() == [[0, 0], [0, 0]]
+
+
+def test_names_of_modules_are_before_what_they_import() -> None:
+    assert of("python.ops.inplace_ops").dtypes is tf.dtypes
+    assert of("python.ops.control_flow_util").ops is of("python.framework.ops")

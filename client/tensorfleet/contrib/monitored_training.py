@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tensorfleet.core.logging import info
@@ -10,7 +11,7 @@ from tensorfleet.ops.io.summary import merge_all
 from tensorfleet.ops.state.variable_ops import assign_add
 from tensorfleet.summary.file_writer import FileWriterCache
 from tensorfleet.train.checkpoint_waiting import checkpoints_iterator
-from tensorfleet.train.evaluation import get_or_create_eval_step
+from tensorfleet.train.evaluation import StopAfterNEvalsHook, get_or_create_eval_step
 from tensorfleet.train.hooks import FinalOpsHook
 from tensorfleet.train.monitored_session import MonitoredSession, MonitoredTrainingSession
 from tensorfleet.train.scaffold import Scaffold
@@ -72,28 +73,6 @@ def train(
     return loss
 
 
-class StopAfterNEvalsHook(SessionRunHook):
-    """Ends an evaluation after so many runs (`tf.contrib.training.StopAfterNEvalsHook`).
-
-    Args:
-        num_evals: the number; None for the end of the input.
-        log_progress: whether each run is logged.
-    """
-
-    def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
-        self._count, self._logs, self._done = num_evals, log_progress, 0
-
-    def begin(self) -> None:
-        self._done = 0
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self._done += 1
-        if self._logs:
-            info("Evaluation [%d%s]", self._done, f"/{self._count}" if self._count else "")
-        if self._count is not None and self._done >= self._count:
-            run_context.request_stop()
-
-
 class SummaryAtEndHook(SessionRunHook):
     """Writes summaries at the end of an evaluation (`tf.contrib.training.SummaryAtEndHook`).
 
@@ -129,6 +108,20 @@ class SummaryAtEndHook(SessionRunHook):
         self._writer.flush()
 
 
+def _counted(eval_ops: Any, hooks: Sequence[Any]) -> Any:
+    """`eval_ops` with what counts their steps, which hooks that end after so many steps are told."""
+    step = get_or_create_eval_step()
+    if eval_ops is None:
+        return None
+    count = assign_add(step, 1, use_locking=True)
+    for hook in hooks:
+        if isinstance(hook, StopAfterNEvalsHook):
+            hook._set_evals_completed_tensor(count)
+    if isinstance(eval_ops, Mapping):
+        return {**eval_ops, "update_eval_step": count}
+    return [*(eval_ops if isinstance(eval_ops, (list, tuple)) else [eval_ops]), count]
+
+
 def _evaluated(
     path: str | None,
     master: str,
@@ -137,23 +130,23 @@ def _evaluated(
     feed_dict: Any,
     final_ops: Any,
     final_ops_feed_dict: Any,
-    hooks: Any,
+    hooks: Sequence[Any],
     config: Any,
 ) -> Any:
-    counted = assign_add(get_or_create_eval_step(), 1)
+    info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
     last = FinalOpsHook(final_ops, final_ops_feed_dict)
     creator = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_filename_with_path=path, master=master, config=config
     )
-    with MonitoredSession(session_creator=creator, hooks=[*(hooks or ()), last]) as session:
-        if eval_ops is not None:
-            while not session.should_stop():
-                session.run([eval_ops, counted], feed_dict)
+    with MonitoredSession(session_creator=creator, hooks=[*hooks, last]) as session:
+        while eval_ops is not None and not session.should_stop():
+            session.run(eval_ops, feed_dict)
+    info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S", time.gmtime()))
     return last.final_ops_values
 
 
 def evaluate_once(
-    checkpoint_path: str,
+    checkpoint_path: str | None,
     master: str = "",
     scaffold: Any = None,
     eval_ops: Any = None,
@@ -166,9 +159,18 @@ def evaluate_once(
     """Restores a checkpoint, and runs `eval_ops` until a hook ends it, or the input
     (`tf.contrib.training.evaluate_once`).
 
+    Args:
+        checkpoint_path: the checkpoint; None to start from initial values.
+        eval_ops: a tensor, operation, or a list or dictionary of them; None: no step is run.
+        feed_dict, final_ops_feed_dict: what is fed for the two.
+        hooks: hooks of the session, of which one may be a StopAfterNEvalsHook.
+        master, scaffold, config: of the session.
+
     Returns:
-        The values of `final_ops`.
+        The values of `final_ops`; None without them.
     """
+    hooks = list(hooks or ())
+    eval_ops = _counted(eval_ops, hooks)
     given = (eval_ops, feed_dict, final_ops, final_ops_feed_dict, hooks, config)
     return _evaluated(checkpoint_path, master, scaffold, *given)
 
@@ -195,6 +197,9 @@ def evaluate_repeatedly(
     """
     result = None
     scaffold = scaffold or Scaffold()
+    hooks = list(hooks or ())
+    # Before the first session, which finalizes the graph.
+    eval_ops = _counted(eval_ops, hooks)
     paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
     for count, path in enumerate(paths, 1):
         given = (eval_ops, feed_dict, final_ops, final_ops_feed_dict, hooks, config)

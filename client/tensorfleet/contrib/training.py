@@ -4,7 +4,6 @@ import typing as _typing
 
 from tensorfleet.contrib.hparam import HParams as HParams, parse_values as parse_values
 from tensorfleet.contrib.monitored_training import (
-    StopAfterNEvalsHook as StopAfterNEvalsHook,
     SummaryAtEndHook as SummaryAtEndHook,
     evaluate_once as evaluate_once,
     evaluate_repeatedly as evaluate_repeatedly,
@@ -25,7 +24,10 @@ from tensorfleet.train.device_setter import (
     GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy,
     byte_size_load_fn as byte_size_load_fn,
 )
-from tensorfleet.train.evaluation import get_or_create_eval_step as get_or_create_eval_step
+from tensorfleet.train.evaluation import (
+    StopAfterNEvalsHook as StopAfterNEvalsHook,
+    get_or_create_eval_step as get_or_create_eval_step,
+)
 from tensorfleet.train.hooks import FinalOpsHook as FinalOpsHook
 
 if not _typing.TYPE_CHECKING:

@@ -99,7 +99,7 @@ def build(
             copy_from_scaffold=scaffold,
         )
     counted = assign_add(get_or_create_eval_step(), 1)
-    counter = StopAfterNEvalsHook(steps, counted)
+    counter = StopAfterNEvalsHook(steps, evals_completed=counted)
     return scaffold, update, results, [*input_hooks, *hooks, *spec.evaluation_hooks, counter]
 
 

@@ -1,6 +1,6 @@
-"""Internal modules of TensorFlow that libraries import, and where their names are looked up.
+"""TensorFlow's internal modules that programs and libraries import, and where their names are looked up.
 
-`client.…` are names of `tensorfleet.run.internals` and, below it, of the modules in `tensorfleet.run.python`.
+Names that are called otherwise there, or are in no namespace, are in `internal_names.py`.
 """
 
 from __future__ import annotations
@@ -12,27 +12,245 @@ _GENERATED = (
     *("stateless_random", "string", "summary", "training", "user"),
 )
 
+_EAGER = "contrib.eager"
+
+# By the path below `tensorflow`: the places, in which a name is looked up one after the other. A place is
+# - a public namespace below `tf`: "nn" is `tf.nn`, and "tf" the root;
+# - "client.ops" and the like: a module of this room's folder `python`, or an object of `internals.py`;
+# - "ours.train.slot_creator" and the like: a module of this library.
 MODULES: dict[str, str] = {
+    "python": "tf",
+    # Ops and gradients.
+    "python.ops": "tf",
+    "contrib.framework.python.ops.audio_ops": "audio",
+    "python.ops.gen_audio_ops": "audio",
+    "python.ops.array_ops": "tf linalg nn",
+    "python.ops.candidate_sampling_ops": "nn",
+    "python.ops.check_ops": "tf debugging",
+    "python.ops.clip_ops": "tf",
+    "python.ops.confusion_matrix": "tf math",
+    "python.ops.control_flow_ops": "tf",
+    "python.ops.ctc_ops": "nn",
+    "python.ops.custom_gradient": "tf",
+    "python.ops.data_flow_ops": "tf queue contrib.staging",
+    "python.ops.embedding_ops": "nn",
+    "python.ops.functional_ops": "tf",
+    "python.ops.gradient_checker": "test",
+    "python.ops.gradients": "tf",
+    "python.ops.gradients_impl": "tf",
+    "python.ops.histogram_ops": "tf",
+    "python.ops.image_ops": "image",
+    "python.ops.init_ops": "tf initializers",
+    "python.ops.io_ops": "tf io",
+    "python.ops.linalg_ops": "tf linalg",
+    "python.ops.logging_ops": "tf",
+    "python.ops.lookup_ops": "tf lookup contrib.lookup",
+    "python.ops.losses": "losses",
+    "python.ops.losses.losses": "losses",
+    "python.ops.losses.losses_impl": "losses",
+    "python.ops.losses.util": "losses",
+    "python.ops.math_ops": "tf math",
+    "python.ops.metrics": "metrics",
+    "python.ops.metrics_impl": "metrics",
+    "python.ops.nn": "nn tf",
+    "python.ops.nn_impl": "nn tf",
+    "python.ops.nn_ops": "nn tf",
+    "python.ops.parsing_ops": "tf io",
+    "python.ops.partitioned_variables": "tf",
+    "python.ops.random_ops": "tf random",
+    "python.ops.resource_variable_ops": "tf",
+    "python.ops.rnn": "nn",
+    "python.ops.rnn_cell": "nn.rnn_cell contrib.rnn",
+    "python.ops.rnn_cell_impl": "nn.rnn_cell contrib.rnn",
+    "python.ops.script_ops": "tf",
+    "python.ops.seq2seq": "contrib.legacy_seq2seq",
+    "python.ops.sets": "sets",
+    "python.ops.sets_impl": "sets",
+    "python.ops.sparse_ops": "tf sparse",
+    "python.ops.special_math_ops": "tf math",
+    "python.ops.state_ops": "tf",
+    "python.ops.string_ops": "tf strings",
+    "python.ops.template": "tf",
+    "python.ops.tensor_array_ops": "tf",
+    "python.ops.variable_scope": "tf",
+    "python.ops.variables": "tf",
+    "python.ops.standard_ops": "tf",
+    "python.ops.distributions": "distributions",
+    **{
+        f"python.ops.distributions.{name}": "distributions"
+        for name in (
+            *(
+                "bernoulli",
+                "beta",
+                "categorical",
+                "dirichlet",
+                "distribution",
+                "distributions",
+                "exponential",
+            ),
+            *("gamma", "kullback_leibler", "laplace", "multinomial", "normal", "student_t", "uniform"),
+        )
+    },
+    "python.ops.image_ops_impl": "image",
+    "python.ops.linalg": "linalg",
+    "python.ops.linalg.linalg": "linalg",
+    "python.ops.linalg.linalg_impl": "linalg",
+    # Graphs and their parts.
+    "python.framework": "tf",
+    "python.framework.constant_op": "tf",
+    "python.framework.device": "tf",
+    "python.framework.dtypes": "dtypes tf",
+    "python.framework.errors": "errors",
+    "python.framework.errors_impl": "errors",
+    "python.framework.function": "tf",
+    "python.framework.graph_io": "io train",
+    "python.framework.graph_util": "graph_util",
+    "python.framework.graph_util_impl": "graph_util",
+    "python.framework.importer": "tf",
+    "python.framework.meta_graph": "train",
+    "python.framework.ops": "tf",
+    "python.framework.random_seed": "tf random",
+    "python.framework.smart_cond": "contrib.framework",
+    "python.framework.sparse_tensor": "tf sparse",
+    "python.framework.tensor_shape": "tf",
+    "python.framework.tensor_util": "tf",
+    "python.framework.test_util": "ours.run.test_util test",
+    "python.framework.versions": "version tf",
+    # Sessions and training.
+    "python.client": "tf",
+    "python.client.device_lib": "client.device_lib",
+    "python.client.session": "tf",
+    "python.client.timeline": "client.timeline",
+    "python.pywrap_tensorflow": "train",
+    "python.training": "train",
+    **{
+        f"python.training.{name}": "train"
+        for name in (
+            *(
+                "adadelta",
+                "adagrad",
+                "adagrad_da",
+                "adam",
+                "ftrl",
+                "gradient_descent",
+                "momentum",
+                "optimizer",
+            ),
+            *("proximal_adagrad", "proximal_gradient_descent", "rmsprop", "sync_replicas_optimizer"),
+            *("basic_loops", "basic_session_run_hooks", "checkpoint_management", "checkpoint_utils"),
+            *("coordinator", "device_setter", "input", "learning_rate_decay", "monitored_session"),
+            *("moving_averages", "queue_runner", "queue_runner_impl", "saver", "server_lib"),
+            *("session_manager", "session_run_hook", "supervisor", "training"),
+            *("training_util", "warm_starting_util"),
+        )
+    },
+    "python.training.summary_io": "summary train",
+    "python.training.slot_creator": "ours.train.slot_creator",
+    # Layers, columns.
+    "python.feature_column": "feature_column",
+    **{
+        f"python.feature_column.{name}": "feature_column"
+        for name in ("feature_column", "feature_column_lib", "feature_column_v2")
+    },
+    "python.feature_column.sequence_feature_column": "contrib.feature_column",
+    "python.layers": "layers",
+    **{
+        f"python.layers.{name}": "layers"
+        for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
+    },
+    "python.layers.utils": "contrib.layers.utils",
+    "python.keras": "keras",
+    **{
+        f"python.keras.{name}": f"keras.{name}"
+        for name in (
+            *("activations", "backend", "callbacks", "constraints", "datasets", "estimator"),
+            *("initializers", "layers", "losses", "metrics", "models", "optimizers"),
+            *("preprocessing", "regularizers", "utils"),
+            *("preprocessing.sequence", "preprocessing.text", "datasets.mnist", "datasets.cifar10"),
+        )
+    },
+    **{
+        f"python.keras.{name}": "keras.layers keras"
+        for name in (
+            *("engine", "engine.base_layer", "engine.input_layer", "engine.training", "engine.sequential"),
+            *("layers.core", "layers.convolutional", "layers.embeddings", "layers.merge", "layers.noise"),
+            *("layers.normalization", "layers.pooling", "layers.recurrent", "layers.wrappers"),
+            "layers.advanced_activations",
+        )
+    },
+    "python.keras.utils.np_utils": "keras.utils",
+    "python.keras.utils.generic_utils": "keras.utils",
+    "python.keras.utils.data_utils": "keras.utils",
+    # Files, flags, logging.
+    "python.lib": "io",
+    "python.lib.io": "io",
+    "python.lib.io.file_io": "ours.run.file_io",
+    "python.lib.io.tf_record": "python_io io",
+    "python.platform": "tf",
+    "python.platform.app": "app",
+    "python.platform.flags": "flags",
+    "python.platform.gfile": "gfile",
+    "python.platform.googletest": "test",
+    "python.platform.resource_loader": "resource_loader",
+    "python.platform.benchmark": "test",
+    "python.platform.test": "test",
+    "python.platform.tf_logging": "logging",
+    "python.summary": "summary",
+    "python.summary.summary": "summary",
+    "python.summary.summary_iterator": "train",
+    "python.summary.writer": "summary",
+    "python.summary.writer.writer": "summary",
+    "python.summary.writer.writer_cache": "summary",
+    "python.util": "tf",
+    "python.util.compat": "compat",
+    "python.util.nest": "ours.core.nest",
+    # Datasets and exports.
+    "python.data": "data",
+    "python.data.ops": "data",
+    "python.data.ops.dataset_ops": "data",
+    "python.data.ops.iterator_ops": "data",
+    "python.data.ops.readers": "data",
+    "python.data.util": "data",
+    "python.data.util.nest": "ours.core.nest",
+    "python.estimator": "estimator",
+    "python.estimator.estimator": "estimator",
+    "python.estimator.export": "estimator.export",
+    "python.estimator.export.export": "estimator.export",
+    "python.estimator.inputs": "estimator.inputs",
+    "python.estimator.inputs.inputs": "estimator.inputs",
+    "python.estimator.model_fn": "estimator",
+    "python.estimator.run_config": "estimator",
+    "python.estimator.training": "estimator",
+    "python.saved_model": "saved_model",
+    **{
+        f"python.saved_model.{name}{ending}": f"saved_model.{name} saved_model"
+        for name in (
+            *("builder", "constants", "loader", "main_op", "signature_constants", "signature_def_utils"),
+            *("simple_save", "tag_constants", "utils"),
+        )
+        for ending in ("", "_impl")
+    },
+    **{f"contrib.slim.python.slim.nets.inception_v{v}": "contrib.slim.nets.inception" for v in (1, 2, 3)},
+    "python.tools": "",
+    "python.tools.freeze_graph": "ours.saved_model.freeze_graph",
+    "python.tools.inspect_checkpoint": "ours.run.inspect_checkpoint",
+    "examples": "",
+    "examples.tutorials": "",
+    "core": "",
+    "core.example": "",
+    "core.framework": "",
+    "core.protobuf": "",
+    "core.util": "",
+    # Python functions for op types: `gen_nn_ops.max_pool_grad`.
     **{f"python.ops.gen_{name}_ops": "client.generated_ops" for name in _GENERATED},
-    "python.eager": "client.eager",
-    "python.eager.backprop": "tf",
-    "python.eager.context": "client.context client.eager",
-    "contrib.eager": "contrib.eager client.eager_functions",
-    "contrib.eager.python": "contrib.eager client.eager_functions",
-    "contrib.eager.python.tfe": "contrib.eager client.eager_functions",
-    "python.estimator.util": "client.function_utils client.util",
-    "python.framework.common_shapes": "client.framework_ops client.ops",
-    "python.framework.composite_tensor": "client.composite_tensor client.ops",
-    "python.framework.device_spec": "tf",
-    "python.framework.indexed_slices": "tf",
-    "python.framework.tensor_spec": "tf",
-    "python.framework.type_spec": "tf",
-    "python.keras": "",
-    "python.keras.engine": "",
-    "python.keras.engine.input_spec": "layers",
+    "python.training.gen_training_ops": "client.generated_ops",
+    "python.training.training_ops": "client.generated_ops train",
+    # Gradients, which the ops here declare elsewhere: programs import the modules for their effect.
+    **{f"python.ops.{name}_grad": "" for name in ("array", "linalg", "math", "nn")},
+    # Further ops.
     "python.ops.bitwise_ops": "bitwise",
-    "python.ops.control_flow_util": "client.control_flow_util client.ops",
-    "python.ops.inplace_ops": "tf client.generated_ops client.ops",
+    "python.ops.control_flow_util": "client.control_flow_util",
+    "python.ops.inplace_ops": "client.inplace_ops tf client.generated_ops",
     "python.ops.linalg.linear_operator": "linalg",
     "python.ops.linalg.linear_operator_addition": "",
     "python.ops.linalg.linear_operator_util": "",
@@ -40,113 +258,88 @@ MODULES: dict[str, str] = {
     "python.ops.manip_ops": "manip tf",
     "python.ops.map_fn": "tf",
     "python.ops.numerics": "tf",
+    "python.ops.parallel_for": "client.gradients",
+    "python.ops.parallel_for.control_flow_ops": "tf",
+    "python.ops.parallel_for.gradients": "client.gradients",
     "python.ops.ragged": "ragged",
     "python.ops.ragged.ragged_tensor": "tf ragged",
     "python.ops.resources": "client.resources",
     "python.ops.signal": "signal",
+    "python.ops.signal.fft_ops": "signal",
+    "python.ops.signal.signal": "signal",
     "python.ops.spectral_ops": "spectral signal",
     "python.ops.stateless_random_ops": "random",
+    "python.ops.summary_op_util": "client.summary_op_util",
     "python.ops.summary_ops": "summary",
     "python.ops.unconnected_gradients": "tf",
-    "python.ops.weights_broadcast_ops": "client.weights",
-    "python.tf2": "client.behavior client.eager",
+    "python.ops.weights_broadcast_ops": "ours.ops.debugging.weights",
+    # Further parts of graphs.
+    "python.framework.common_shapes": "client.common_shapes",
+    "python.framework.composite_tensor": "client.composite_tensor",
+    "python.framework.device_spec": "tf",
+    "python.framework.indexed_slices": "tf",
+    "python.framework.load_library": "tf",
+    "python.framework.tensor_spec": "tf",
+    "python.framework.type_spec": "tf",
+    # Eager mode, which there is not.
+    "python.eager": "client.context",
+    "python.eager.backprop": "tf",
+    "python.eager.context": "client.context",
+    "python.eager.def_function": "tf",
+    "python.eager.tape": "client.tape",
+    "python.tf2": "client.tf2",
+    **{path: "contrib.eager client.tfe" for path in (_EAGER, f"{_EAGER}.python", f"{_EAGER}.python.tfe")},
+    # Utilities of Python.
+    **{
+        f"python.util.{name}": f"client.{name}"
+        for name in (
+            *("all_util", "deprecation", "function_utils", "keyword_args", "lazy_loader", "object_identity"),
+            *("tf_contextlib", "tf_export", "tf_inspect", "tf_should_use"),
+        )
+    },
+    "python.util.is_in_graph_mode": "",
+    "python.util.tf_decorator": "flags.tf_decorator",
+    "python.platform.sysconfig": "sysconfig",
+    # Further training.
+    "python.training.distribute": "distribute",
+    "python.training.distribution_strategy_context": "distribute",
     "python.training.evaluation": "",
-    "python.util.all_util": "client.all_util client.util",
-    "python.util.deprecation": "client.deprecation client.util",
-    "python.util.function_utils": "client.function_utils",
-    "python.util.keyword_args": "client.decorating",
-    "python.util.lazy_loader": "client.lazy_loader client.util",
-    "python.util.tf_contextlib": "client.decorating client.util",
-    "python.util.tf_decorator": "flags.tf_decorator client.util",
-    "python.util.tf_export": "client.tf_export client.util",
-    "python.util.tf_inspect": "client.tf_inspect client.util",
-    "python.util.tf_should_use": "client.decorating",
-}
-
-_OPS = "python.framework.ops"
-
-NAMES: dict[str, str] = {
-    f"{_OPS}._get_graph_from_inputs": "client.framework_ops.graph_from_inputs",
-    f"{_OPS}._TensorLike": "tf.Tensor",
+    "python.training.py_checkpoint_reader": "train",
+    "python.distribute": "distribute",
+    "python.distribute.distribute_lib": "distribute",
+    "python.distribute.distribution_strategy_context": "distribute",
+    # Debugging, profiles.
     **{
-        f"{_OPS}.{name}": f"client.framework_ops.{name}"
+        f"python.debug{name}": "client.debug"
         for name in (
-            *("inside_function", "is_dense_tensor_like", "prepend_name_scope"),
-            *("register_dense_tensor_like_type", "set_shapes_for_outputs", "strip_name_scope", "uid"),
+            "",
+            ".lib",
+            ".lib.debug_data",
+            ".wrappers",
+            ".wrappers.hooks",
+            ".wrappers.local_cli_wrapper",
         )
     },
-    f"{_OPS}.register_proto_function": "client.meta_graph.register_proto_function",
-    "python.framework.constant_op._tensor_shape_tensor_conversion_function": (
-        "client.framework_ops.shape_to_tensor"
-    ),
-    "python.framework.smart_cond.smart_case": "client.smart_case",
-    f"{_OPS}.internal_convert_to_tensor": "tf.convert_to_tensor",
-    "python.framework.tensor_util.constant_value_as_shape": "client.framework_ops.constant_value_as_shape",
-    "python.client.session.register_session_run_conversion_functions": (
-        "client.fetches.register_session_run_conversion_functions"
-    ),
+    "python.profiler": "profiler",
+    "python.profiler.model_analyzer": "profiler",
+    "python.profiler.option_builder": "profiler",
+    # Further parts of datasets and estimators.
+    "python.data.experimental": "data.experimental",
+    "python.data.experimental.ops": "data.experimental",
+    "python.estimator.canned": "estimator",
     **{
-        f"python.layers.utils.{name}": f"client.layer_sizes.{name}"
-        for name in (
-            *("conv_input_length", "conv_output_length", "convert_data_format", "deconv_output_length"),
-            *("normalize_data_format", "normalize_padding", "normalize_tuple"),
-        )
+        f"python.estimator.canned.{name}": "estimator"
+        for name in ("baseline", "dnn", "dnn_linear_combined", "head", "linear")
     },
-    "python.ops.array_ops.prevent_gradient": "client.generated_ops.prevent_gradient",
-    "python.ops.array_ops.shape_internal": "client.shaping.shape",
-    "python.ops.confusion_matrix.remove_squeezable_dimensions": "client.private_metrics.squeezed_labels",
-    **{
-        f"python.ops.distributions.{module}.{name}": f"client.softplus_parameters.{name}"
-        for module, name in (
-            ("beta", "BetaWithSoftplusConcentration"),
-            ("exponential", "ExponentialWithSoftplusRate"),
-            ("gamma", "GammaWithSoftplusConcentrationRate"),
-            ("laplace", "LaplaceWithSoftplusScale"),
-            ("normal", "NormalWithSoftplusScale"),
-            ("student_t", "StudentTWithAbsDfSoftplusScale"),
-        )
-    },
-    "python.ops.linalg.linear_operator_util.matmul_with_broadcast": "tf.linalg.matmul",
-    "python.ops.gradients_impl.gradients_v2": "tf.gradients",
-    "python.ops.control_flow_ops.merge": "client.control_flow_nodes.merge",
-    "python.ops.control_flow_ops.switch": "client.control_flow_nodes.switch",
-    "python.ops.math_ops._bucketize": "client.generated_ops.bucketize",
-    **{
-        f"python.framework.dtypes.{dtype}_ref": f"client.framework_ops.{dtype}_ref"
-        for dtype in ("bool", "float16", "float32", "float64", "int32", "int64", "string")
-    },
-    "python.framework.device_spec.DeviceSpecV1": "tf.DeviceSpec",
-    "python.ops.metrics_impl.metric_variable": "client.private_metrics.metric_variable",
-    "python.ops.metrics_impl._aggregate_variable": "client.private_metrics.aggregate_variable",
-    "python.ops.metrics_impl._streaming_sparse_average_precision_at_top_k": (
-        "client.private_metrics.average_precision_at_top_k"
-    ),
-    "python.ops.metrics_impl._confusion_matrix_at_thresholds": (
-        "client.private_metrics.confusion_matrix_at_thresholds"
-    ),
-    "python.ops.metrics_impl._remove_squeezable_dimensions": (
-        "client.private_metrics.remove_squeezable_dimensions"
-    ),
-    "python.ops.metrics_impl._safe_scalar_div": "client.private_metrics.safe_div",
-    "python.ops.resource_variable_ops.ResourceVariable": "client.resource_variables.ResourceVariable",
-    "python.ops.resource_variable_ops.is_resource_variable": "client.variable_kinds.is_resource_variable",
-    "python.ops.resource_variable_ops.resource_scatter_add": "client.generated_ops.resource_scatter_add",
-    "python.ops.rnn._transpose_batch_time": "client.rnn_layouts.transposed",
-    "python.ops.rnn_cell_impl._zero_state_tensors": "client.rnn_states.zero_states",
-    "contrib.seq2seq.python.ops.decoder._transpose_batch_time": "client.rnn_layouts.transposed",
-    "python.training.training_ops.apply_gradient_descent": "client.generated_ops.apply_gradient_descent",
-    "python.ops.io_ops.restore_v2": "client.generated_ops.restore_v2",
-    "python.ops.io_ops.save_v2": "client.generated_ops.save_v2",
-    "python.ops.variable_scope.variable": "tf.Variable",
-    "python.ops.variables.PartitionedVariable": "client.partitioned_variables.PartitionedVariable",
-    "python.ops.variables.RefVariable": "client.ref_variable.RefVariable",
-    "python.ops.variables.VariableV1": "tf.Variable",
-    "python.training.evaluation._StopAfterNEvalsHook": "client.evaluation.StopAfterNEvalsHook",
-    "python.training.evaluation._evaluate_once": "client.checkpoint_evaluation.evaluate_once",
-    "python.training.evaluation._get_or_create_eval_step": "client.evaluation.get_or_create_eval_step",
-    "python.util.keyword_args.keyword_args_only": "client.decorating.keyword_args_only",
+    "python.estimator.canned.optimizers": "",
+    "python.estimator.estimator_lib": "estimator",
+    "python.estimator.export.export_output": "estimator.export",
+    "python.estimator.exporter": "estimator",
+    "python.estimator.inputs.numpy_io": "estimator.inputs",
+    "python.estimator.inputs.pandas_io": "estimator.inputs",
+    "python.estimator.util": "client.function_utils",
+    "python.keras.engine.input_spec": "layers",
+    "core.lib": "",
+    "core.lib.core": "",
+    "core.profiler": "",
 }
-for _layer in ("1D", "2D", "3D", "2DTranspose", "3DTranspose"):
-    NAMES[f"python.layers.convolutional.Convolution{_layer}"] = f"tf.layers.Conv{_layer}"
-for _layer in ("1D", "2D"):
-    NAMES[f"python.layers.convolutional.SeparableConvolution{_layer}"] = f"tf.layers.SeparableConv{_layer}"

@@ -1,29 +1,18 @@
-"""Names of TensorFlow's internal modules that programs use and no public namespace has."""
+"""What TensorFlow's internal modules have and no public namespace: the places `client.…` of the tables."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import Any
 
 from tensorfleet.autodiff.defun import Defun as Defun
-from tensorfleet.contrib.more_cells import linear as linear
-from tensorfleet.core import nest as nest
-from tensorfleet.core.shapes import TensorShape, unknown_shape as unknown_shape
-from tensorfleet.estimator.canned_parts import optimizer_of as optimizer_of
-from tensorfleet.ops.control_flow.control import with_dependencies as with_dependencies
-from tensorfleet.ops.control_flow.smart_cond import smart_case as smart_case, smart_cond as smart_cond
+from tensorfleet.core.shapes import TensorShape
 from tensorfleet.ops.data_flow.barriers import Barrier as Barrier
-from tensorfleet.ops.io.audio import audio_spectrogram as audio_spectrogram, mfcc as mfcc
-from tensorfleet.ops.state.initializers import Initializer as Initializer
-from tensorfleet.ops.state.partitioned_variables import PartitionedVariable as PartitionedVariable
-from tensorfleet.ops.state.ref_variable import RefVariable as RefVariable
-from tensorfleet.ops.state.resource_variables import ResourceVariable as ResourceVariable
-from tensorfleet.run import file_io as file_io
+from tensorfleet.run import python
 from tensorfleet.session.session import Session
 from tensorfleet.session.timeline import Timeline
-from tensorfleet.train import slot_creator as slot_creator
-from tensorfleet.train.moving_averages import assign_moving_average as assign_moving_average
 
 
 def scalar_shape() -> TensorShape:
@@ -58,49 +47,15 @@ def list_local_devices(session_config: Any = None) -> list[Any]:
 device_lib = SimpleNamespace(list_local_devices=list_local_devices)
 timeline = SimpleNamespace(Timeline=Timeline)
 
-# Imported only by programs that use them: test_util, for one, imports absl's tests, which define flags.
-_AT_FIRST_USE = {
-    "control_flow_nodes": "tensorfleet.ops.control_flow.control_flow_nodes",
-    "evaluation": "tensorfleet.train.evaluation",
-    "fetches": "tensorfleet.session.fetches",
-    "debug": "tensorfleet.run.internals_debug",
-    "device": "tensorfleet.core.device",
-    "eager": "tensorfleet.run.internals_eager",
-    "freeze_graph": "tensorfleet.saved_model.freeze_graph",
-    "inspect_checkpoint": "tensorfleet.run.inspect_checkpoint",
-    "partitioned_variables": "tensorfleet.ops.state.partitioned_variables",
-    "meta_graph": "tensorfleet.export.meta_graph",
-    "ref_variable": "tensorfleet.ops.state.ref_variable",
-    "resource_variables": "tensorfleet.ops.state.resource_variables",
-    "rnn_layouts": "tensorfleet.rnn.dynamic",
-    "rnn_states": "tensorfleet.rnn.state",
-    "shaping": "tensorfleet.ops.array.shaping",
-    "softplus_parameters": "tensorfleet.distributions.softplus_parameters",
-    "metrics": "tensorfleet.metrics.streaming",
-    "ops": "tensorfleet.run.internals_ops",
-    "rnn": "tensorfleet.run.internals_rnn",
-    "test_util": "tensorfleet.run.test_util",
-    "weights": "tensorfleet.ops.debugging.weights",
-    **{
-        name: f"tensorfleet.run.python.{name}"
-        for name in (
-            *("all_util", "behavior", "checkpoint_evaluation", "composite_tensor", "context"),
-            *("control_flow_util", "decorating", "deprecation", "eager_functions"),
-            *("framework_ops", "function_utils"),
-            *("generated_ops", "layer_sizes", "lazy_loader", "private_metrics", "resources", "tf_export"),
-            *("tf_inspect", "variable_kinds"),
-        )
-    },
-    "training": "tensorfleet.run.internals_training",
-    "util": "tensorfleet.run.internals_util",
-}
+# The modules of the folder `python`, imported only by programs that use them.
+_MODULES = frozenset(module.name for module in iter_modules(python.__path__))
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _AT_FIRST_USE:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(_AT_FIRST_USE[name])
+    return import_module(f"{python.__name__}.{name}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_AT_FIRST_USE})
+    return sorted({*globals(), *_MODULES})

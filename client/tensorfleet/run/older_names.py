@@ -93,6 +93,6 @@ def put_back() -> None:
     _put(base64, "encodestring", base64.encodebytes)
     _put(base64, "decodestring", base64.decodebytes)
     if not hasattr(inspect, "getargspec"):
-        from tensorfleet.run.internals_util import getargspec
+        from tensorfleet.run.python.tf_inspect import getargspec
 
         inspect.getargspec = getargspec  # type: ignore[attr-defined]

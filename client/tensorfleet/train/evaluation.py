@@ -40,11 +40,11 @@ class StopAfterNEvalsHook(SessionRunHook):
 
     Args:
         num_evals: the number of steps; None: until the input ends.
-        evals_completed: the tensor of the count after a step; an evaluation that has one of its own sets it.
         log_progress: whether progress is logged.
+        evals_completed: the tensor of the count after a step; an evaluation that has one of its own sets it.
     """
 
-    def __init__(self, num_evals: int | None, evals_completed: Any = None, log_progress: bool = True) -> None:
+    def __init__(self, num_evals: int | None, log_progress: bool = True, evals_completed: Any = None) -> None:
         self._num_evals = num_evals
         self._evals_completed = evals_completed
         self._log_progress = log_progress

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from tensorfleet.api.behavior import executing_eagerly as executing_eagerly
 from tensorfleet.core import errors
+from tensorfleet.graph.graph import Graph
+from tensorfleet.session.session import Session
 
 GRAPH_MODE, EAGER_MODE = 0, 1
 
@@ -44,10 +46,39 @@ def eager_mode() -> None:
 
 
 def num_gpus() -> int:
-    """The GPUs of eager mode's context: none."""
-    return 0
+    """The number of this process's GPUs."""
+    with Session(graph=Graph()) as session:
+        return sum(device.device_type == "GPU" for device in session.list_devices())
 
 
 def shared_name(name: str | None = None) -> str:
     """The name under which a resource is shared; "" stands for the operation's own."""
     return name or ""
+
+
+class Context:
+    """The context of a thread: always that of graphs."""
+
+    def executing_eagerly(self) -> bool:
+        """Whether operations run at once: never."""
+        return executing_eagerly()
+
+    def in_eager_mode(self) -> bool:
+        """Whether operations run at once: never."""
+        return in_eager_mode()
+
+    def in_graph_mode(self) -> bool:
+        """Whether calls add operations to a graph: always."""
+        return in_graph_mode()
+
+    def num_gpus(self) -> int:
+        """The number of this process's GPUs."""
+        return num_gpus()
+
+
+_CONTEXT = Context()
+
+
+def context() -> Context:
+    """The context, one for all threads."""
+    return _CONTEXT

@@ -27,6 +27,11 @@ def InXlaContext(graph: Any) -> bool:
     return False
 
 
+def GetContainingXLAContext(ctxt: Any) -> Any:
+    """The context of XLA's compiler that a context lies in: there is none."""
+    return None
+
+
 def GetContainingWhileContext(ctxt: Any, stop_ctxt: Any = None) -> Any:
     """The innermost loop that a context lies in, or is; None if there is none, or at `stop_ctxt`."""
     while ctxt is not None and ctxt is not stop_ctxt:

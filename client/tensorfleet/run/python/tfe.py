@@ -1,4 +1,4 @@
-"""`tf.contrib.eager`, as far as graphs have it: functions that return gradients of functions."""
+"""`tensorflow.contrib.eager.python.tfe`, as far as graphs have it: gradients of functions, as functions."""
 
 from __future__ import annotations
 

@@ -1,25 +1,16 @@
-"""Names of `tensorflow.python.ops.rnn` and `rnn_cell_impl` that programs' own cells use."""
+"""What is private in `tensorflow.python.ops.rnn_cell_impl`, for cells of programs' own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import tensorfleet as tf
-from tensorfleet.core import structures
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
-from tensorfleet.rnn.cell import (
-    LayerRNNCell as LayerRNNCell,
-    check_cell,
-    check_dtype as check_supported_dtypes,  # noqa: F401
-    check_inputs_and_state,
-)
-from tensorfleet.rnn.lengths import state_dtype as infer_state_dtype  # noqa: F401
-from tensorfleet.rnn.state import zero_states
+from tensorfleet.rnn.cell import check_cell, check_inputs_and_state
 
 BIAS_VARIABLE_NAME, WEIGHTS_VARIABLE_NAME = "bias", "kernel"
 
@@ -41,32 +32,6 @@ def assert_like_rnncell(cell_name: str, cell: Any) -> None:
 def check_rnn_cell_input_dtypes(inputs: Any) -> None:
     """Raises ValueError for inputs and states that are not floating point."""
     check_inputs_and_state(*inputs)
-
-
-def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
-    """Zeros for each part of a state, of shape [batch, *size]."""
-    return zero_states(state_size, batch_size, dtype)
-
-
-def transpose_batch_time(x: Any) -> Any:
-    """[batch, time, …] for [time, batch, …], and the other way round."""
-    x = tf.convert_to_tensor(x)
-    if x.shape.ndims is not None and x.shape.ndims < 2:
-        return x
-    made = tf.transpose(x, tf.concat([[1, 0], tf.range(2, tf.rank(x))], 0))
-    if x.shape.ndims is not None:
-        made.set_shape([x.shape[1], x.shape[0], *x.shape[2:]])
-    return made
-
-
-def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Any:
-    """The batch size of inputs [time, batch, …]: a number if it is known, else a tensor."""
-    for tensor in flat_input:
-        if tensor.shape.ndims is not None and tensor.shape.ndims >= 2:
-            size = tensor.shape.as_list()[1]
-            if size is not None:
-                return size
-    return tf.shape(flat_input[0])[1]
 
 
 def concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
@@ -91,21 +56,6 @@ def _vector(part: Any) -> Tensor:
     if isinstance(part, Tensor):
         return tf.expand_dims(part, 0) if part.shape.ndims == 0 else part
     return tf.constant(_dims(part), tf.int32)
-
-
-def reverse_seq(input_seq: Any, lengths: Any) -> list[Any]:
-    """The inputs of a static RNN in reverse order, each sequence within its length."""
-    if lengths is None:
-        return list(reversed(input_seq))
-    flat = [structures.flatten(step) for step in input_seq]
-    columns = []
-    for parts in zip(*flat, strict=True):
-        turned = tf.reverse_sequence(tf.stack(parts), lengths, seq_axis=0, batch_axis=1)
-        columns.append(tf.unstack(turned, num=len(flat)))
-    return [
-        structures.pack(step, list(parts))
-        for step, parts in zip(input_seq, zip(*columns, strict=True), strict=True)
-    ]
 
 
 class Linear:

@@ -1,35 +1,13 @@
-"""Names of `tensorflow.python.ops.metrics_impl` with which programs build metrics of their own."""
+"""What is private in `tensorflow.python.ops.metrics_impl`, with which programs build metrics of their own."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tensorfleet.graph.framework import get_default_graph
-from tensorfleet.metrics.ranking import average_precision_at_top_k as average_precision_at_top_k
-from tensorfleet.metrics.streaming import (
-    aligned as remove_squeezable_dimensions,
-    metric_variable as metric_variable,
-    quotient,
-)
 from tensorfleet.metrics.thresholds import Counts
-from tensorfleet.ops.nn.confusion import remove_squeezable_dimensions as squeezed_labels
 
 _KINDS = ("tp", "fn", "tn", "fp")
-
-__all__ = [
-    "aggregate_variable",
-    "average_precision_at_top_k",
-    "confusion_matrix_at_thresholds",
-    "metric_variable",
-    "remove_squeezable_dimensions",
-    "safe_div",
-    "squeezed_labels",
-]
-
-
-def safe_div(numerator: Any, denominator: Any, name: str | None = None) -> Any:
-    """The quotient, 0 where the denominator is 0."""
-    return quotient(numerator, denominator, name)
 
 
 def aggregate_variable(v: Any, collections: Any) -> Any:

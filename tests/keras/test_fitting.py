@@ -208,3 +208,74 @@ def test_an_estimator_begins_with_the_weights_of_its_model(tmp_path: Path) -> No
     assert found["mean_absolute_error"] == pytest.approx(error, rel=1e-5)
     [first, *_] = made.predict(inputs(1))
     np.testing.assert_allclose(first["dense"], model.predict(X)[0], rtol=1e-5)
+
+
+def test_what_is_called_again_adds_nothing_to_the_graph(tmp_path: Path) -> None:
+    model = linear("adam")
+    path = str(tmp_path / "weights")
+    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(8)
+    calls = {
+        "fit": lambda: model.fit(dataset, validation_data=dataset, verbose=0),
+        "evaluate": lambda: model.evaluate(dataset, verbose=0),
+        "save_weights": lambda: model.save_weights(path),
+        "load_weights": lambda: model.load_weights(path).assert_consumed(),
+    }
+    for call in calls.values():
+        call()
+    graph = tf.get_default_graph()
+    grown = {}
+    for name, call in calls.items():
+        before = len(graph.get_operations())
+        call()
+        grown[name] = len(graph.get_operations()) - before
+    assert grown == dict.fromkeys(calls, 0)
+
+
+def test_a_dataset_is_trained_on_and_evaluated_at_the_same_time() -> None:
+    """Each use has an iterator of its own, though they are kept for later ones."""
+    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(8)
+    model = linear()
+
+    class Evaluate(keras.callbacks.Callback):  # type: ignore[misc, name-defined, unused-ignore]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            seen.append(len(model.predict(dataset.map(lambda x, y: x))))
+            model.evaluate(dataset, verbose=0)
+
+    for _ in range(2):
+        seen: list[int] = []
+        model.fit(dataset, callbacks=[Evaluate()], verbose=0)
+        assert seen == [32] * 4
+
+
+def test_weights_of_a_model_that_is_compiled_again_are_saved(tmp_path: Path) -> None:
+    model = linear("adam")
+    path = str(tmp_path / "weights")
+    model.train_on_batch(X, Y)
+    model.save_weights(path)
+    model.load_weights(path).assert_consumed()
+    model.compile("adam", "mse")
+    model.train_on_batch(X, Y)
+    model.train_on_batch(X, Y)
+    saved = model.optimizer.get_weights()
+    assert saved[0] == 2
+    model.save_weights(path)
+    model.train_on_batch(X, Y)
+    model.load_weights(path).assert_consumed()
+    for found, wanted in zip(model.optimizer.get_weights(), saved, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_variable_made_while_others_are_initialized_is_initialized_later() -> None:
+    """As by another thread that builds a model."""
+    later: list[Any] = []
+
+    class Session(tf.Session):  # type: ignore[misc, unused-ignore]
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            if not later:
+                later.append(keras.backend.variable([2.0]))
+            return super().run(*args, **kwargs)
+
+    with Session():
+        first = keras.backend.variable([1.0])
+        assert keras.backend.get_value(first) == [1.0]
+        assert keras.backend.get_value(later[0]) == [2.0]

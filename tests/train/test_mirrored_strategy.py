@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,3 +233,51 @@ def test_an_estimator_trains_by_a_strategy(tmp_path: Path) -> None:
     assert not [name for name in names if "replica" in name]
     assert found[0]["error"] < 1
     assert found[1]["error"] < 1
+
+
+def test_a_replica_whose_cleanup_calls_merge_call_ends_with_the_others() -> None:
+    strategy = tf.distribute.MirroredStrategy(DEVICES)
+
+    def replica() -> None:
+        context = tf.distribute.get_replica_context()
+        if context._id == 1:
+            raise ValueError("of the second replica")
+        try:
+            context.merge_call(lambda _: None)
+        finally:
+            context.merge_call(lambda _: None)
+
+    errors: list[BaseException] = []
+
+    def build() -> None:
+        with tf.Graph().as_default():
+            try:
+                strategy.experimental_run_v2(replica)
+            except ValueError as e:
+                errors.append(e)
+
+    thread = threading.Thread(target=build, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert [str(e) for e in errors] == ["of the second replica"]
+
+
+def test_replicas_end_where_a_thread_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def start_one(thread: threading.Thread) -> None:
+        if not thread.name.startswith("replica"):
+            start(thread)
+            return
+        if started:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+        started.append(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    with tf.Graph().as_default(), pytest.raises(RuntimeError, match="can't start"):
+        tf.distribute.MirroredStrategy(DEVICES).experimental_run_v2(lambda: None)
+    started[0].join(30)
+    assert not started[0].is_alive()

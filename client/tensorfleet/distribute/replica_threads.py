@@ -144,6 +144,8 @@ class _Replica(threading.Thread):
 
     def merge(self, merge_fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Stops; returns what the merge call gives this replica."""
+        if self._is_abandoned:  # the function has caught the end, or does this on its way out
+            raise _Abandoned
         self.merging = merge_fn, args, kwargs
         self.name_scope = self._graph.get_name_scope()
         self._stopped.release()
@@ -171,9 +173,11 @@ def call_for_each_replica(
         )
         for number, device in enumerate(devices)
     ]
-    for replica in replicas:
-        replica.start()
+    started: list[_Replica] = []
     try:
+        for replica in replicas:
+            replica.start()
+            started.append(replica)
         while not _all_done(replicas):
             for replica in replicas:
                 replica.proceed()
@@ -184,7 +188,7 @@ def call_for_each_replica(
             if not replicas[0].is_done:
                 _merge(strategy, replicas)
     finally:
-        for replica in replicas:
+        for replica in started:
             replica.abandon()
             replica.join()
     graph = get_default_graph()

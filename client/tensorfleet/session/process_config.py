@@ -58,7 +58,7 @@ class ProcessConfig:
 
     def __init__(self) -> None:
         self.options = config_pb2.ConfigProto()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._found: list[_Found] | None = None
         self._visible: list[PhysicalDevice] = []
         self._growth: dict[PhysicalDevice, Any] = {}
@@ -67,25 +67,28 @@ class ProcessConfig:
         self._changed = False
 
     def physical(self, find: Find) -> list[PhysicalDevice]:
-        """The devices of this machine, which are looked for once."""
-        with self._lock:
-            if self._found is None:
-                numbers: dict[str, int] = {}
-                found = []
-                for each in find(config_pb2.ConfigProto()):
-                    number = numbers[each.device_type] = numbers.get(each.device_type, -1) + 1
-                    device = PhysicalDevice(f"/physical_device:{each.device_type}:{number}", each.device_type)
-                    found.append(_Found(device, each.memory_limit_bytes))
-                if not found:  # a client alone
-                    found.append(_Found(PhysicalDevice("/physical_device:CPU:0", "CPU"), 0))
-                self._found = found
-                self._visible = [each.device for each in found]
-            return [each.device for each in self._found]
+        """The devices of this machine, which stay those that were found first."""
+        found = self._found
+        if found is None:
+            numbers: dict[str, int] = {}
+            found = []
+            for each in find(config_pb2.ConfigProto()):  # makes a session: not under the lock
+                number = numbers[each.device_type] = numbers.get(each.device_type, -1) + 1
+                device = PhysicalDevice(f"/physical_device:{each.device_type}:{number}", each.device_type)
+                found.append(_Found(device, each.memory_limit_bytes))
+            if not found:  # a client alone
+                found.append(_Found(PhysicalDevice("/physical_device:CPU:0", "CPU"), 0))
+            with self._lock:
+                if self._found is None:
+                    self._visible = [each.device for each in found]
+                    self._found = found
+                found = self._found
+        return [each.device for each in found]
 
     def visible(self, find: Find) -> list[PhysicalDevice]:
         """The devices that sessions use."""
+        self.physical(find)
         with self._lock:
-            self.physical(find)
             return list(self._visible)
 
     def set_visible(self, devices: Any, kind: str | None, find: Find) -> None:
@@ -95,10 +98,11 @@ class ProcessConfig:
             ValueError: a device that is not there, or of another type.
             RuntimeError: logical devices were listed already.
         """
+        self.physical(find)
         with self._lock:
             listed = devices if isinstance(devices, list) else [devices]
             for device in listed:
-                self._check(device, find)
+                self._check(device)
                 if kind is not None and device.device_type != kind:
                     raise ValueError(f"Unrecognized device: {device!r}")
             kept = [] if kind is None else [each for each in self._visible if each.device_type != kind]
@@ -108,8 +112,9 @@ class ProcessConfig:
 
     def growth(self, device: Any, find: Find) -> Any:
         """Whether a GPU's memory is taken as it is needed; None where nobody has said."""
+        self.physical(find)
         with self._lock:
-            self._check(device, find)
+            self._check(device)
             if device.device_type == "CPU":
                 raise KeyError(device)
             return self._growth.get(device)
@@ -121,8 +126,9 @@ class ProcessConfig:
             ValueError: a device that is not there, is no GPU, or has logical devices.
             RuntimeError: logical devices were listed already.
         """
+        self.physical(find)
         with self._lock:
-            self._check(device, find)
+            self._check(device)
             if device in self._logical:
                 raise ValueError("Cannot set memory growth on device when virtual devices configured")
             if device.device_type != "GPU":
@@ -133,8 +139,9 @@ class ProcessConfig:
 
     def logical_configuration(self, device: Any, find: Find) -> list[LogicalDeviceConfiguration] | None:
         """The logical devices to be made of a device; None where nobody has said."""
+        self.physical(find)
         with self._lock:
-            self._check(device, find)
+            self._check(device)
             return self._logical.get(device)
 
     def set_logical(self, device: Any, logical: Any, find: Find) -> None:
@@ -145,8 +152,9 @@ class ProcessConfig:
             NotImplementedError: several logical devices of one GPU.
             RuntimeError: logical devices were listed already.
         """
+        self.physical(find)
         with self._lock:
-            self._check(device, find)
+            self._check(device)
             for each in logical:
                 if device.device_type == "GPU":
                     if each.memory_limit is None:
@@ -164,11 +172,12 @@ class ProcessConfig:
 
     def logical(self, find: Find) -> list[LogicalDevice]:
         """The devices of sessions, which cannot be changed any more from then on."""
+        self.physical(find)
         with self._lock:
             if self._listed is None:
                 self._listed = []
                 numbers: dict[str, int] = {}
-                for device in self.visible(find):
+                for device in self._visible:
                     kind = device.device_type
                     for _ in self._logical.get(device, [None]):
                         number = numbers[kind] = numbers.get(kind, -1) + 1
@@ -212,8 +221,8 @@ class ProcessConfig:
             made.gpu_options.allow_growth = any(map(self._growth.get, (each.device for each in seen)))
         return made
 
-    def _check(self, device: Any, find: Find) -> None:
-        if device not in self.physical(find):
+    def _check(self, device: Any) -> None:
+        if device not in [each.device for each in self._found or ()]:
             raise ValueError(f"Unrecognized device: {device!r}")
 
     def _change(self, what: str) -> None:

@@ -92,7 +92,8 @@ class Checkpoint(Tracked):
                     "optimizers, layers and tf.Modules, or lists, tuples and dicts of these."
                 )
             setattr(self, name, value)
-        self._savers: weakref.WeakKeyDictionary[Graph, dict[Any, tuple[SaverDef, Any]]] = (
+        # With the variables, so that no later one gets an identity that is in a key.
+        self._savers: weakref.WeakKeyDictionary[Graph, dict[Any, tuple[SaverDef, Any, list[Any]]]] = (
             weakref.WeakKeyDictionary()
         )
         self._counting: dict[int, Any] = {}
@@ -194,17 +195,22 @@ class Checkpoint(Tracked):
                     everything[OBJECT_GRAPH_KEY] = _Text(
                         text, [SaveSpec(text, "", OBJECT_GRAPH_KEY)], OBJECT_GRAPH_KEY
                     )
-                savers[key] = BulkSaverBuilder().build(everything, name="save"), text
-        return savers[key]
+                saver = BulkSaverBuilder().build(everything, name="save")
+                savers[key] = saver, text, list(variables.values())
+        return savers[key][:2]
+
+
+def names_of(checkpoint: Checkpoint) -> list[str]:
+    """The names of the objects that a checkpoint was given."""
+    return [name for name in vars(checkpoint) if name not in ("_savers", "_counting", "_save_counter")]
 
 
 class _Root(Tracked):
     """The root of a checkpoint: its objects, and the counter behind them."""
 
     def __init__(self, checkpoint: Checkpoint, with_counter: bool) -> None:
-        for name, value in vars(checkpoint).items():
-            if name not in ("_savers", "_counting", "_save_counter"):
-                setattr(self, name, value)
+        for name in names_of(checkpoint):
+            setattr(self, name, getattr(checkpoint, name))
         if with_counter:
             self.save_counter = checkpoint._save_counter
 

@@ -64,7 +64,10 @@ class _Together:
         run = self._run
         if run is None:
             run = self._run = self._make()
-        result = run(values)
+        try:
+            result = run(values)
+        except MemoryError:
+            return None  # the node that needs it says so, or does with less
         return None if result is None else (result,)
 
 

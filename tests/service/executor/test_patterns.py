@@ -185,7 +185,27 @@ def test_slices_of_shapes_that_differ_are_refused_by_their_op() -> None:
         ([3], [3, 3], False),
         ([0], [0], False),
         ([-1], [-1], False),
+        ([2**31 - 1, 2**20], [2**31 - 1, 2**20], False),  # more than any memory
     ):
         value |= {"s": np.array(s, np.int32), "t": np.array(t, np.int32)}
         found_values = group.function(*(value[source.name] for source, _ in group.inputs))
         assert (found_values is not None) == fits
+
+
+def test_gradients_of_slices_that_cannot_be_are_refused_by_their_op() -> None:
+    with tf.Graph().as_default():
+        shape = tf.placeholder(tf.int32)
+        gradients = [
+            tf.raw_ops.StridedSliceGrad(
+                shape=shape, begin=[0], end=[1], strides=[1], dy=np.ones((1, 3), np.float32), name=name
+            )
+            for name in ("first", "second")
+        ]
+        total = tf.add_n(gradients, name="total")
+        for dims, error in (
+            ([-4, 3], errors.InvalidArgumentError),
+            ([2**31 - 1, 2**20], errors.ResourceExhaustedError),
+        ):
+            for fuses in (True, False):
+                with pytest.raises(error, match=r"node (first|second)\b"):
+                    results([total], {shape: np.array(dims, np.int32)}, fuses)

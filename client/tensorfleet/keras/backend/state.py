@@ -210,7 +210,8 @@ def track_variable(variable: Any) -> None:
 def initialize_variables(session: Any) -> None:
     """Initializes those variables of layers that the session's cluster has not initialized."""
     state = graph_state(session.graph)
-    pending = state.variables[state.initialized.get(session, 0) :]
+    known = state.initialized.get(session, 0)
+    pending = state.variables[known:]
     if not pending:
         return
     with session.graph.as_default(), ops.control_dependencies(None):
@@ -218,7 +219,8 @@ def initialize_variables(session: Any) -> None:
         missing = [v for v, is_there in zip(pending, found, strict=True) if not is_there]
         if missing:
             session.run(ops.variables_initializer(missing))
-    state.initialized[session] = len(state.variables)
+    # Not those that another thread has added meanwhile.
+    state.initialized[session] = known + len(pending)
 
 
 def get_value(x: Any) -> Any:

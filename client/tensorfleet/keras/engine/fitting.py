@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,15 @@ class Source:
 
     def end_epoch(self) -> None:
         """Called after each epoch."""
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives back what the next source can use."""
 
 
 class ArraySource(Source):
@@ -119,11 +129,36 @@ class DatasetSource(Source):
         self._convert, self.steps = convert, steps
         self._restarts = isinstance(dataset, Dataset)
         self._graph = graph
-        with graph.as_default(), ops.init_scope():
-            iterator = dataset.make_initializable_iterator() if self._restarts else dataset
-            self._initializer = iterator.initializer if self._restarts else None
-            self._next = iterator.get_next()
+        self._initializer: Any = None
+        if self._restarts:
+            self._initializer, self._next = self._taken(dataset)
+        else:
+            with graph.as_default(), ops.init_scope():
+                self._next = dataset.get_next()
         self._is_begun = False
+
+    def _taken(self, dataset: Any) -> tuple[Any, Any]:
+        """The initializer and the next element of an iterator that no other source uses.
+
+        The dataset keeps it for the next source, or each call of `fit` would leave another one, with what
+        it has read ahead, in the graph and in the session's task.
+        """
+        free: list[tuple[Any, Any, Any]] = vars(dataset).setdefault("_keras_iterators", [])
+        try:
+            found = free.pop()
+        except IndexError:
+            found = None, None, None
+        if found[0] is not self._graph:
+            with self._graph.as_default(), ops.init_scope():
+                iterator = dataset.make_initializable_iterator()
+                found = self._graph, iterator.initializer, iterator.get_next()
+        self._give_back = weakref.finalize(self, free.append, found)
+        self._give_back.atexit = False
+        return found[1:]
+
+    def close(self) -> None:
+        if self._restarts:
+            self._give_back()
 
     def epoch(self) -> Iterator[tuple[list[Any], int]]:
         # With a number of steps the dataset goes on from epoch to epoch; else each is a pass over it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -308,7 +309,10 @@ class Model(SavingModel):
             print(text + more)
         validate = None if validation is None else lambda: evaluate_loop(self, validation)
         callbacks = list(callbacks or [])
-        return fit_loop(self, source, callbacks, epochs, initial_epoch, verbose, validate, validation_freq)
+        with source, validation or contextlib.nullcontext():
+            return fit_loop(
+                self, source, callbacks, epochs, initial_epoch, verbose, validate, validation_freq
+            )
 
     def _peek(self, x: Any, source: Source) -> None:
         """Makes the graph of a model without known inputs by the first batch of a dataset or Sequence."""
@@ -369,7 +373,8 @@ class Model(SavingModel):
         source = self._source(x, y, sample_weight, None, batch_size, steps, False)
         if is_batched_source(x):
             self._peek(x, source)
-        return nest.unpack_single(evaluate_loop(self, source, verbose, callbacks or ()))
+        with source:
+            return nest.unpack_single(evaluate_loop(self, source, verbose, callbacks or ()))
 
     def predict(
         self,
@@ -397,7 +402,8 @@ class Model(SavingModel):
             else:
                 size = 32 if batch_size is None else batch_size
                 source = ArraySource(values, feeding.check_lengths(values), size, False, steps)
-        return nest.unpack_single(predict_loop(self, source, verbose, callbacks or ()))
+        with source:
+            return nest.unpack_single(predict_loop(self, source, verbose, callbacks or ()))
 
     def _predict_step(self, values: list[Any]) -> list[Any]:
         if self._predictor is None or self._predictor[0] != self.outputs:

@@ -8,13 +8,19 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.keras import backend as K
 from tensorfleet.train.checkpoint_management import update_checkpoint_state
-from tensorfleet.train.object_checkpoint import Checkpoint
+from tensorfleet.train.object_checkpoint import Checkpoint, names_of
 from tensorfleet.train.object_graph import is_trackable
 
 
-def _checkpoint(model: Any) -> Checkpoint:
-    """The model's layers and its optimizer, as TensorFlow's checkpoints of models name them."""
-    checkpoint = Checkpoint()
+def _checkpoint(model: Any, use: str) -> Checkpoint:
+    """The model's layers and its optimizer, as TensorFlow's checkpoints of models name them.
+
+    One for each use, as the nodes that save or restore are made once; a file of weights has no counter of
+    checkpoints, which restoring adds.
+    """
+    checkpoint: Checkpoint = vars(model).setdefault("_checkpoints", {}).setdefault(use, Checkpoint())
+    for name in names_of(checkpoint):
+        delattr(checkpoint, name)
     # In their order: the first name of a layer is that of its values.
     for name, value in model._checkpoint_children().items():
         if is_trackable(value):
@@ -36,7 +42,7 @@ def save(model: Any, path: str, overwrite: bool) -> None:
     if directory:
         os.makedirs(directory, exist_ok=True)
     with model._session_graph().as_default():
-        _checkpoint(model).write(path, session=K.get_session())
+        _checkpoint(model, "save").write(path, session=K.get_session())
     update_checkpoint_state(directory or ".", path, [path])
 
 
@@ -49,6 +55,6 @@ def load(model: Any, path: str) -> Any:
     """
     with model._session_graph().as_default():
         session = K.get_session()
-        status = _checkpoint(model).restore(path)
+        status = _checkpoint(model, "load").restore(path)
         status.run_restore_ops(session)
     return status

@@ -99,6 +99,8 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
         if shape.ndim != 1:
             raise invalid(f"shape must be 1-D, got shape.shape = {shape_text(shape.shape)}")
         dims = shape.tolist()
+        if min(dims, default=0) < 0:
+            raise invalid(f"Dimension {min(dims)} must be >= 0")
         result = np.full(dims, b"", object) if is_string else xp.zeros(dims, dtype)
         index = _view(slice_index(spec, dims, begin, end, strides))
         if result[index].shape != dy.shape:

@@ -26,8 +26,8 @@ def coefficients(number: Any, upper: float = 4000.0, count: int = 9) -> Any:
 
 
 MADE: dict[str, Callable[[Any], Any]] = {
-    "array": lambda n: tf.TensorArray(tf.float32, n).size(),
-    "element": lambda n: tf.TensorArray(tf.float32, 1, dynamic_size=True).write(n, 1.0).size(),
+    "array": lambda n: tf.TensorArray(tf.float32, n).write(0, 1.0).flow,
+    "element": lambda n: tf.TensorArray(tf.float32, 1, dynamic_size=True).write(n, 1.0).flow,
     "list": lambda n: tf.raw_ops.TensorListLength(
         input_handle=tf.raw_ops.TensorListReserve(element_shape=[2], num_elements=n, element_dtype=tf.float32)
     ),

@@ -18,8 +18,9 @@ from tensorfleet_service.kernels import sparse, values
 from tensorfleet_service.kernels.array import selection
 from tensorfleet_service.kernels.functions import function_ops
 from tensorfleet_service.kernels.image import boxes
-from tensorfleet_service.kernels.io import summarize
-from tensorfleet_service.kernels.nn import ctc
+from tensorfleet_service.kernels.io import audio, summarize
+from tensorfleet_service.kernels.nn import ctc, local
+from tensorfleet_service.kernels.random import bounded, index_shuffle
 from tensorfleet_service.kernels.text import edit_distance, regex, sparse_cross, splitting, strings, unicode
 from tensorfleet_service.server import TaskServer
 from tensorfleet_service.threads import running
@@ -133,6 +134,42 @@ KERNELS: dict[str, tuple[Any, Callable[[], Any]]] = {
         )[0],
     ),
 }
+OTHERS: dict[str, tuple[Any, Callable[[], Any]]] = {
+    "spectrogram": (
+        audio,
+        lambda: tf.raw_ops.AudioSpectrogram(
+            input=fed(np.ones((9, 1), np.float32)), window_size=4, stride=2, magnitude_squared=False
+        ),
+    ),
+    "binomial": (
+        bounded,
+        lambda: tf.random.stateless_binomial([3], [1, 2], fed(np.full(3, 40.0, np.float32)), 0.5),
+    ),
+    "few of a binomial": (
+        bounded,
+        lambda: tf.random.stateless_binomial([3], [1, 2], fed(np.ones(3, np.float32)), 0.5),
+    ),
+    "truncated": (
+        bounded,
+        lambda: tf.random.stateless_parameterized_truncated_normal(
+            [3], [1, 2], fed(np.zeros(3, np.float32)), 1.0, -1.0, 1.0
+        ),
+    ),
+    "lrn": (local, lambda: tf.nn.lrn(fed(np.ones((1, 8, 8, 80), np.float32)), 70)),
+    "index_shuffle": (index_shuffle, lambda: shuffled(7)),
+    "long index_shuffle": (index_shuffle, lambda: shuffled(1 << 20)),
+}
+
+
+def shuffled(highest: int) -> Any:
+    return tf.raw_ops.RandomIndexShuffle(
+        index=fed(np.arange(3)),
+        seed=fed(np.array([1, 2, 3], np.int32)),
+        max_index=fed(np.int64(highest)),
+        rounds=4,
+    )
+
+
 STRINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "unique": (sparse, lambda: tf.unique(fed(["a", "b", "a"]))[0]),
     "set_size": (
@@ -181,7 +218,7 @@ class Gate:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Gate]:
     made = Gate()
-    module, _ = (KERNELS | STRINGS)[request.getfixturevalue("kind")]
+    module, _ = (KERNELS | OTHERS | STRINGS)[request.getfixturevalue("kind")]
     monkeypatch.setattr(module, "check_step", made.check)
     monkeypatch.setattr(selection, "SORTED_AT_ONCE", 1)
     yield made
@@ -198,9 +235,9 @@ def answers(task: TaskServer) -> None:
         assert other.run(tf.constant(2.0) + 1.0) == 3.0
 
 
-@pytest.mark.parametrize("kind", KERNELS | STRINGS)
+@pytest.mark.parametrize("kind", KERNELS | OTHERS | STRINGS)
 def test_a_step_that_is_late_ends_what_computes_for_it(task: TaskServer, gate: Gate, kind: str) -> None:
-    fetch = (KERNELS | STRINGS)[kind][1]()
+    fetch = (KERNELS | OTHERS | STRINGS)[kind][1]()
     with tf.Session(task.target) as session:
         with pytest.raises(errors.DeadlineExceededError):
             session.run(fetch, feeds(), tf.RunOptions(timeout_in_ms=200))

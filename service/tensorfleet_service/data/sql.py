@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,17 @@ _ALLOWED = frozenset(
 )
 _MAX_VALUE = 1 << 26
 """Limit on the bytes of a text or a blob, also inside of a query."""
-_CHECKED_AFTER = 10_000
+_MAX_MEMORY = 1 << 31
+"""Limit on what SQLite has allocated in this process, for all queries together."""
+_MAX_PATTERN = 128
+"""Limit on the characters of a LIKE or GLOB, which may take as many times the length of the text."""
+_CHECKED_AFTER = 1000
 """Steps of SQLite's machine after which it is asked whether somebody still waits."""
+_MAX_COMPARED = 1 << 30
+"""Limit on the product of two arguments' bytes in one call of the functions below."""
+_SQUARE = {"instr": 2, "replace": 3, "trim": 2, "ltrim": 2, "rtrim": 2, "json_patch": 2}
+"""SQLite's functions that may take time by the product of their first two arguments' sizes, which nothing
+interrupts, with their numbers of arguments."""
 
 TYPES = (
     *(dtypes.string, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16),
@@ -96,6 +106,7 @@ class _Query:
         def begin() -> sqlite3.Cursor:
             if content:
                 connection.deserialize(content)
+            self._bound_functions(connection)
             # After this, no more is allowed than to read.
             connection.set_authorizer(
                 lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
@@ -107,6 +118,27 @@ class _Query:
         if rows.description is None:
             raise errors.InvalidArgumentError(None, None, f"The query gives no rows: {text!r}")
         return rows
+
+    def _bound_functions(self, connection: sqlite3.Connection) -> None:
+        """Has functions refuse arguments for which they compute for much longer than these are large."""
+
+        def bounded(name: str, count: int) -> Callable[..., Any]:
+            call = f"SELECT {name}({', '.join('?' * count)})"
+
+            def run(*values: Any) -> Any:
+                first, second = (len(v) if isinstance(v, (str, bytes)) else 1 for v in values[:2])
+                if first * second > _MAX_COMPARED:
+                    text = f"{name} of {first} and {second} characters takes too long in a query"
+                    self._stopped = errors.InvalidArgumentError(None, None, text)
+                    raise self._stopped
+                [(found,)] = self._plain().execute(call, values)
+                # Text comes as bytes, which would be a blob.
+                return found.decode() if isinstance(found, bytes) and isinstance(values[0], str) else found
+
+            return run
+
+        for name, count in _SQUARE.items():
+            connection.create_function(name, count, bounded(name, count), deterministic=True)
 
     def _goes_on(self) -> int:
         try:
@@ -122,6 +154,8 @@ class _Query:
             return act()
         except (sqlite3.Error, sqlite3.Warning) as e:
             self._closed = True
+            if str(e) == "interrupted":
+                self._goes_on()
             if self._stopped is not None:
                 raise self._stopped from None
             if isinstance(e, sqlite3.DatabaseError) and "not authorized" in str(e):
@@ -130,6 +164,10 @@ class _Query:
             if isinstance(e, sqlite3.ProgrammingError) or "not a database" in str(e):
                 raise errors.InvalidArgumentError(None, None, f"SQLite: {e}") from None
             raise errors.UnknownError(None, None, f"SQLite: {e}") from None
+        except MemoryError:
+            self._closed = True
+            text = f"SQLite: the queries of this task take more than {_MAX_MEMORY} bytes"
+            raise errors.ResourceExhaustedError(None, None, text) from None
         except OverflowError as e:
             raise errors.InvalidArgumentError(None, None, f"SQLite: {e}") from None
 
@@ -152,13 +190,17 @@ class _Query:
         return np.int64(value).astype(dtype.as_numpy_dtype)
 
     def _cast(self, value: Any, kind: str) -> Any:
-        if self._converter is None:
-            self._converter = _connected()
-        [(made,)] = self._converter.execute(f"SELECT CAST(? AS {kind})", (value,))
+        [(made,)] = self._plain().execute(f"SELECT CAST(? AS {kind})", (value,))
         return made
 
+    def _plain(self) -> sqlite3.Connection:
+        """A connection whose functions are SQLite's own."""
+        if self._converter is None:
+            self._converter = _connected()
+        return self._converter
+
     def close(self) -> None:
-        """Ends the query: now, or when the thread that is in it comes back, as the handler has it do soon."""
+        """Ends the query: now, or when the thread that is in it comes back, which it does soon."""
         self._closed = True
         # A connection that another thread is in would wait for it, and keep the interpreter from it.
         if self._busy.acquire(blocking=False):
@@ -166,6 +208,9 @@ class _Query:
                 self._end()
             finally:
                 self._busy.release()
+        elif (connection := self._connection) is not None:
+            with suppress(sqlite3.ProgrammingError):  # it has come back, and was closed
+                connection.interrupt()
 
     def _end(self) -> None:
         connections = self._connection, self._converter
@@ -181,4 +226,9 @@ def _connected() -> sqlite3.Connection:
     connection.text_factory = bytes
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MAX_PATTERN)
+    # What is sorted stays in memory, not in temporary files; what a short query expands to before it
+    # begins, where nothing interrupts it, has an end; and a file cannot hide calls in its schema.
+    for setting in (f"hard_heap_limit = {_MAX_MEMORY}", "temp_store = MEMORY", "trusted_schema = OFF"):
+        connection.execute(f"PRAGMA {setting}").close()
     return connection

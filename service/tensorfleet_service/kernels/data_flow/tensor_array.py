@@ -14,6 +14,8 @@ from tensorfleet_service.kernels.values import invalid, partial_shape_text, shap
 
 _FLOW = np.float32(0)
 _MISSING = object()
+_MAX_ELEMENTS = 1 << 24
+"""Limit on the elements of an array, as its size comes from a tensor."""
 
 
 class Array:
@@ -106,6 +108,7 @@ class Array:
                 f"shape: {format_dims(self.dims)} (consider setting infer_shape=False)."
             )
         if index >= size:
+            _check_size(index + 1)
             self._grow(index + 1)
         if index in self.read_ones:
             raise self._error(
@@ -198,9 +201,16 @@ def tensor_array(node: KernelNode) -> Kernel:
         count = _scalar(size, "size")
         if count < 0:
             raise invalid(f"Size should be >= 0. It is {count}")
+        _check_size(count)
         return Array(name, count, dtype, dims, grows, clears, alike=alike), flow
 
     return run
+
+
+def _check_size(size: int) -> None:
+    if size > _MAX_ELEMENTS:
+        text = f"A TensorArray of {size} elements is longer than the {_MAX_ELEMENTS} allowed"
+        raise errors.ResourceExhaustedError(None, None, text)
 
 
 def _scalar(value: Any, what: str) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 _SCALE = 1 << 15
 _PCM, _BITS = 1, 16
@@ -119,7 +120,7 @@ def encode_wav(node: KernelNode) -> Kernel:
     return run
 
 
-@host_kernel("AudioSpectrogram")
+@host_kernel("AudioSpectrogram", lasting=True)
 def audio_spectrogram(node: KernelNode) -> Kernel:
     window, stride, squared = (node.attrs[key] for key in ("window_size", "stride", "magnitude_squared"))
     if window < 2 or stride < 1 or window > _MAX_SAMPLES:
@@ -135,10 +136,13 @@ def audio_spectrogram(node: KernelNode) -> Kernel:
         if size > _MAX_SAMPLES:
             text = f"A spectrogram of {size} elements is larger than the {_MAX_SAMPLES} allowed"
             raise errors.ResourceExhaustedError(None, None, text)
-        shape = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
         result = np.empty((channels, frames, length // 2 + 1), np.float32)
+        if not size:
+            return result
+        shape = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
         for channel in range(channels):
             for frame in range(frames):
+                check_step()
                 piece = audio[frame * stride : frame * stride + window, channel].astype(np.float64)
                 spectrum = np.fft.rfft(piece * shape, length)
                 power = spectrum.real**2 + spectrum.imag**2
@@ -157,7 +161,7 @@ def _filters(bins: int, rate: float, low: float, high: float, count: int) -> Arr
     edges = _mel(low) + (_mel(high) - _mel(low)) / (count + 1) * np.arange(count + 2)
     per_bin = 0.5 * rate / (bins - 1)
     weights = np.zeros((bins, count + 1))
-    places = np.arange(int(1.5 + low / per_bin), min(int(high / per_bin), bins - 1) + 1)
+    places = np.arange(min(int(1.5 + low / per_bin), bins), min(int(high / per_bin), bins - 1) + 1)
     pitch = _mel(places * per_bin)
     band = np.clip(np.searchsorted(edges[1:], pitch, side="left"), 0, count)
     part = (edges[band + 1] - pitch) / (edges[band + 1] - edges[band])
@@ -179,11 +183,15 @@ def mfcc(node: KernelNode) -> Kernel:
         if rate.size != 1:
             raise invalid(f"Input sample_rate should be a scalar, got {shape_text(rate.shape)}")
         bins = spectrogram.shape[2]
-        if bins < 2 or rate <= 0 or not 0 <= low < high:
+        if bins < 2 or rate <= 0 or not 0 <= low < high < np.inf:
             text = f"{bins} bins at {int(rate)} samples a second, from {low} to {high}"
             raise invalid(f"Mfcc initialization failed: no bands can be made of {text}")
-        if not 1 <= wanted <= bands or bands * bins > _MAX_SAMPLES:
+        if not 1 <= wanted <= bands:
             raise invalid(f"{bands} bands give no {wanted} coefficients")
+        if bands * max(bins, wanted, *spectrogram.shape[:2], spectrogram.size // bins) > _MAX_SAMPLES:
+            text = f"{wanted} coefficients of {bands} bands of a spectrogram {shape_text(spectrogram.shape)}"
+            text = f"{text} take more than the {_MAX_SAMPLES} elements allowed"
+            raise errors.ResourceExhaustedError(None, None, text)
         filters = _filters(bins, float(rate), low, high, bands)
         energy = np.sqrt(np.maximum(spectrogram.astype(np.float64), 0)) @ filters
         cosines = np.cos(np.pi / bands * np.outer(np.arange(bands) + 0.5, np.arange(wanted)))

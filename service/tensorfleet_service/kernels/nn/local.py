@@ -15,6 +15,10 @@ from tensorfleet_service.kernels.math.compiled import Step, elementwise
 from tensorfleet_service.kernels.nn.patches import Geometry, check_rank, node_windows
 from tensorfleet_service.kernels.nn.pool import lowest, window_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.threads.running import check as check_step
+
+_MAX_REACH = 64
+"""The widest sums that the compiled kernels make: they do not look whether the step has ended."""
 
 
 def _near(xp: Any, values: Any, radius: int) -> Any:
@@ -24,6 +28,7 @@ def _near(xp: Any, values: Any, radius: int) -> Any:
     padded[..., radius : radius + depth] = values
     total = padded[..., :depth].copy()
     for offset in range(1, 2 * radius + 1):
+        check_step()
         total += padded[..., offset : offset + depth]
     return total
 
@@ -43,7 +48,7 @@ def _near_squares(x: Any, reach: int) -> Any:
     return out
 
 
-@kernel("LRN")
+@kernel("LRN", lasting=True)
 def lrn(node: KernelNode) -> Kernel:
     xp, dtype = node.xp, node.output_types[0].np
     radius, bias, alpha, beta = _settings(node)
@@ -63,7 +68,7 @@ def lrn(node: KernelNode) -> Kernel:
             raise errors.InvalidArgumentError(None, None, "in must be 4-dimensional")
         x = images.astype(np.float32, copy=False)
         reach = min(radius, x.shape[3])
-        if compiled is not None and native.takes(x) and bias > 0 and alpha >= 0:
+        if compiled is not None and reach <= _MAX_REACH and native.takes(x) and bias > 0 and alpha >= 0:
             return compiled(x, _near_squares(x, reach)).astype(dtype, copy=False)
         norm = bias + alpha * _near(xp, xp.square(x), reach)
         return (x * norm**-beta).astype(dtype, copy=False)
@@ -71,7 +76,7 @@ def lrn(node: KernelNode) -> Kernel:
     return run
 
 
-@kernel("LRNGrad")
+@kernel("LRNGrad", lasting=True)
 def lrn_grad(node: KernelNode) -> Kernel:
     xp, dtype = node.xp, node.output_types[0].np
     radius, bias, alpha, beta = _settings(node)

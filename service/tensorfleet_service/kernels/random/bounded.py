@@ -20,6 +20,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.state import philox
 from tensorfleet_service.state.philox import Array
+from tensorfleet_service.threads.running import check as check_step
 
 _FEW = 10.0
 """Below this mean successes are counted, one after the other; from here on numbers are drawn by rejection."""
@@ -58,6 +59,7 @@ def _count(draws: _Draws, count: Array, p: Array, result: Array, rows: Array) ->
     trials = np.zeros(count.size)
     result[rows] = 0
     while len(rows):
+        check_step()
         with np.errstate(divide="ignore"):
             trials[rows] += np.ceil(np.log(draws.uniform(rows)) / np.log1p(-p[rows]))
         rows = rows[trials[rows] <= count[rows]]
@@ -67,6 +69,7 @@ def _count(draws: _Draws, count: Array, p: Array, result: Array, rows: Array) ->
 def _reject(draws: _Draws, counts: Array, ps: Array, result: Array, rows: Array) -> None:
     """Hörmann's transformed rejection, with the letters of his paper."""
     while len(rows):
+        check_step()
         count, p = counts[rows], ps[rows]
         deviation = np.sqrt(count * p * (1 - p))
         b = 1.15 + 2.53 * deviation
@@ -104,7 +107,7 @@ def _tail(k: Array) -> Array:
     return near
 
 
-@kernel("StatelessRandomBinomial", "StatefulRandomBinomial")
+@kernel("StatelessRandomBinomial", "StatefulRandomBinomial", lasting=True)
 def random_binomial(node: KernelNode) -> Kernel:
     xp, dtype, stateful = node.xp, node.output_types[0], node.op.startswith("Stateful")
 
@@ -221,6 +224,7 @@ def _fill(calls: _Calls, row: Array, low: Any, high: Any) -> None:
 
     done = missed = 0
     while done < len(row):
+        check_step()
         wanted = len(row) - done
         count = max(-(-wanted // calls.per_call) * 2, missed)
         values, taken = candidates(min(count, _PIECE))
@@ -237,7 +241,7 @@ def _fill(calls: _Calls, row: Array, low: Any, high: Any) -> None:
         calls.skip(rounds * used)
 
 
-@kernel("StatelessParameterizedTruncatedNormal", "ParameterizedTruncatedNormal")
+@kernel("StatelessParameterizedTruncatedNormal", "ParameterizedTruncatedNormal", lasting=True)
 def parameterized_truncated_normal(node: KernelNode) -> Kernel:
     xp, dtype, stateless = node.xp, node.output_types[0], node.op.startswith("Stateless")
     own = None

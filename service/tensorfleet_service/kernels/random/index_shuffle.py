@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid
-from tensorfleet_service.threads import running
+from tensorfleet_service.threads.running import check as check_step
 
 _LEAST_BLOCK = 16
 _MAX_ROUNDS = 1 << 12
@@ -30,6 +30,7 @@ def _round_keys(key: tuple[int, ...], rounds: int, width: int) -> list[int]:
     mask = (1 << width) - 1
     keys = [word & mask for word in key]
     sequence = _SEQUENCE & mask
+    check_step()
     for i in range(_WORDS, rounds):
         last = keys[-1]
         turned = (last >> 3 | last << (width - 3)) ^ (last >> 4 | last << (width - 4))
@@ -49,6 +50,7 @@ def _encrypted(values: Array, keys: list[int], width: int) -> Array:
 
     right, left = values >> half & mask, values & mask
     for key in keys:
+        check_step()
         mixed = (turned(left, one) & turned(left, eight)) ^ turned(left, two) ^ np.uint64(key)
         left, right = right ^ mixed, left
     return right << half | left
@@ -77,6 +79,7 @@ def shuffled_indices(indices: list[int], key: tuple[int, ...], highest: int, rou
         table = _small_permutation(key, rounds)
         result = []
         for value in indices:
+            check_step()
             value = table[value % len(table)]
             while value > highest:
                 value = table[value]
@@ -86,7 +89,7 @@ def shuffled_indices(indices: list[int], key: tuple[int, ...], highest: int, rou
     values = np.array(indices, np.uint64)
     left = np.arange(len(values))
     while len(left):
-        running.check()
+        check_step()
         values[left] = _encrypted(values[left], keys, block // 2)
         left = left[values[left] > np.uint64(highest)]
     found: list[int] = values.tolist()

@@ -344,10 +344,10 @@ def test_what_is_not_of_ssl_is_not_looked_into(pair: MakePair) -> None:
     other = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     assert module.open(object(), object(), object.__basicsize__, 0, b"", 1, 0) is None
     assert module.open(inner, other, type(inner).__basicsize__, 0, b"", 1, 0) is None
-    assert not module.prefer(object(), object(), object.__basicsize__, tls_records.SUITES)
-    assert not module.prefer(inner, other, type(inner).__basicsize__, tls_records.SUITES)
+    assert not module.prefer(object(), object(), object.__basicsize__, ":".join(tls_records.SUITES))
+    assert not module.prefer(inner, other, type(inner).__basicsize__, ":".join(tls_records.SUITES))
     assert not module.prefer(inner, inner.context, type(inner).__basicsize__, "TLS_NOT_THERE")
-    assert module.prefer(inner, inner.context, type(inner).__basicsize__, tls_records.SUITES)
+    assert module.prefer(inner, inner.context, type(inner).__basicsize__, ":".join(tls_records.SUITES))
 
 
 def test_python_does_it_where_there_is_no_descriptor_for_the_module(pair: MakePair) -> None:

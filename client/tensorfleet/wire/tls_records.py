@@ -32,7 +32,7 @@ RENEWED_AFTER_RECORDS = 1 << 23
 BESIDE_FROM_BYTES = 4 << 20
 """So many bytes and more are encrypted and decrypted by a second thread, where there is a core for it."""
 
-SUITES = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+SUITES = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 """Those of TLS 1.3, the fastest one first; `ssl` prefers 256 bits, and has no way to say otherwise."""
 
 INTERPRETERS = ((3, 11), (3, 12), (3, 13))
@@ -60,10 +60,16 @@ def module() -> Any:
 
 
 def prefer(tls: ssl.SSLObject) -> None:
-    """Has a connection use the fastest of the cipher suites, before its handshake, if it can be told."""
+    """Has a connection use the fastest of its cipher suites, before its handshake, if it can be told.
+
+    Suites that OpenSSL's configuration has taken away stay away.
+    """
     found, inner = module(), _inner(tls)
     if found is not None and inner is not None:
-        found.prefer(inner, inner.context, type(inner).__basicsize__, SUITES)
+        allowed = {suite["name"] for suite in inner.context.get_ciphers()}
+        suites = ":".join(suite for suite in SUITES if suite in allowed)
+        if suites:
+            found.prefer(inner, inner.context, type(inner).__basicsize__, suites)
 
 
 def over(tls: ssl.SSLObject, arrived: ssl.MemoryBIO, sock: socket.socket) -> Any:

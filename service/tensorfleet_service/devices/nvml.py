@@ -58,9 +58,10 @@ def condition(number: int) -> Condition | None:
         return None
     import cupy
 
+    runtime = cupy.cuda.runtime
     try:
-        handle = nvml.nvmlDeviceGetHandleByPciBusId(cupy.cuda.runtime.deviceGetPCIBusId(number))
-    except nvml.NVMLError as e:
+        handle = nvml.nvmlDeviceGetHandleByPciBusId(runtime.deviceGetPCIBusId(number))
+    except (nvml.NVMLError, runtime.CUDARuntimeError) as e:
         log.debug("NVML does not know GPU %d: %s", number, e)
         return None
 

@@ -53,10 +53,10 @@ def apply_on_gpu(
     if dtype not in (np.float32, np.float64) or any(xp.may_share_memory(gradient, v) for v in variables):
         return False
     recorder = Recorder(rule.scratch, FUNCTIONS.__contains__)
-    update: Callable[..., None] = rule.build(recorder, attrs)(*values)
     temporaries = [recorder.register(f"t{i}") for i in range(rule.scratch)]
     outputs = [recorder.register(f"o{i}") for i in range(len(variables))]
     try:
+        update: Callable[..., None] = rule.build(recorder, attrs)(*values)
         update(temporaries, *outputs, recorder.register("x0"))
     except NotRecorded:
         return False

@@ -103,3 +103,17 @@ def test_a_checkpoint_is_read_when_a_model_has_made_its_variables(tmp_path: Path
     called.load_weights(str(tmp_path / "weights"))
     outputs = called(tf.constant(X))
     np.testing.assert_allclose(keras.backend.get_session().run(outputs), expected, rtol=1e-6)
+
+
+def test_saving_and_reading_weights_again_adds_nothing_to_the_graph(tmp_path: Path) -> None:
+    model, path = summing(), str(tmp_path / "weights")
+    model.set_weights(model.get_weights())
+    model.save_weights(path)
+    model.load_weights(path)
+    count = len(tf.get_default_graph().get_operations())
+    model.set_weights([np.full((2, 1), 3.0), np.zeros(1)])
+    model.save_weights(path)
+    model.set_weights([np.zeros((2, 1)), np.zeros(1)])
+    model.load_weights(path)
+    np.testing.assert_array_equal(model.get_weights()[0], [[3.0], [3.0]])
+    assert len(tf.get_default_graph().get_operations()) == count

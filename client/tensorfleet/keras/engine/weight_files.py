@@ -12,9 +12,13 @@ from tensorfleet.train.object_checkpoint import Checkpoint
 from tensorfleet.train.object_graph import is_trackable
 
 
-def _checkpoint(model: Any) -> Checkpoint:
-    """The model's layers and its optimizer, as TensorFlow's checkpoints of models name them."""
-    checkpoint = Checkpoint()
+def _checkpoint(model: Any, use: str) -> Checkpoint:
+    """The model's layers and its optimizer, as TensorFlow's checkpoints of models name them.
+
+    The model keeps one for each use, whose operations serve again; reading makes a counter that is not saved.
+    """
+    kept = vars(model).setdefault("_kept_checkpoints", {})
+    checkpoint: Checkpoint = kept.setdefault(use, Checkpoint())
     # In their order: the first name of a layer is that of its values.
     for name, value in model._checkpoint_children().items():
         if is_trackable(value):
@@ -36,7 +40,7 @@ def save(model: Any, path: str, overwrite: bool) -> None:
     if directory:
         os.makedirs(directory, exist_ok=True)
     with model._session_graph().as_default():
-        _checkpoint(model).write(path, session=K.get_session())
+        _checkpoint(model, "save").write(path, session=K.get_session())
     update_checkpoint_state(directory or ".", path, [path])
 
 
@@ -49,6 +53,6 @@ def load(model: Any, path: str) -> Any:
     """
     with model._session_graph().as_default():
         session = K.get_session()
-        status = _checkpoint(model).restore(path)
+        status = _checkpoint(model, "restore").restore(path)
         status.run_restore_ops(session)
     return status

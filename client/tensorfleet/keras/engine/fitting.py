@@ -25,8 +25,10 @@ class Source:
     Attributes:
         samples: the number of examples of an epoch, if it is counted in examples.
         steps: the number of batches of an epoch, None if it is not known.
+        batch_size: the number of examples of a batch, if an epoch is counted in them.
     """
 
+    batch_size: int | None = None
     samples: int | None = None
     steps: int | None = None
 
@@ -46,6 +48,9 @@ class Source:
     def close(self) -> None:
         """Gives back what the next source can use."""
 
+    def restart(self) -> None:
+        """Begins the data anew, if they can be: each validation takes the same batches."""
+
 
 class ArraySource(Source):
     """Batches of arrays."""
@@ -56,7 +61,7 @@ class ArraySource(Source):
         self._values, self._count, self._size, self._shuffle = values, count, batch_size, shuffle
         self._limit = steps
         if steps is None:
-            self.samples = count
+            self.samples, self.batch_size = count, batch_size
             self.steps = -(-count // batch_size)
         else:
             self.steps = steps
@@ -160,6 +165,9 @@ class DatasetSource(Source):
         if self._restarts:
             self._give_back()
 
+    def restart(self) -> None:
+        self._is_begun = False
+
     def epoch(self) -> Iterator[tuple[list[Any], int]]:
         # With a number of steps the dataset goes on from epoch to epoch; else each is a pass over it.
         with self._graph.as_default():
@@ -234,7 +242,8 @@ def fit_loop(
     """Trains for some epochs.
 
     Args:
-        validate: a function that evaluates on the validation data, None without such.
+        validate: a function that evaluates on the validation data and calls the hooks of a list of
+            callbacks, None without such.
     """
     history = model.history = History()
     by_samples = source.samples is not None
@@ -247,9 +256,9 @@ def fit_loop(
     called = CallbackList(listed)
     called.set_params(
         {
-            "batch_size": None,
+            "batch_size": source.batch_size,
             "epochs": epochs,
-            "steps": source.steps,
+            "steps": None if source.batch_size is not None else source.steps,
             "samples": source.samples if by_samples else source.steps,
             "verbose": verbose,
             "do_validation": validate is not None,
@@ -285,7 +294,7 @@ def fit_loop(
             )
         logs = dict(zip(names, found, strict=True))
         if validate is not None and _is_due(epoch, validation_freq):
-            validated = validate()
+            validated = validate(called)
             logs.update((f"val_{name}", value) for name, value in zip(names, validated, strict=True))
         called.call("on_epoch_end", epoch, logs)
         if model.stop_training:
@@ -306,8 +315,11 @@ def evaluate_loop(model: Any, source: Source, verbose: int = 0, callbacks: Any =
     model.reset_metrics()
     by_samples = source.samples is not None
     totals = Totals(by_samples)
-    called = CallbackList(callbacks)
-    called.set_model(model)
+    if isinstance(callbacks, CallbackList):
+        called = callbacks
+    else:
+        called = CallbackList(callbacks)
+        called.set_model(model)
     bar = _bar(source, verbose)
     called.call("on_test_begin")
     seen = 0

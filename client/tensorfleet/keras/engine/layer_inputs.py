@@ -27,15 +27,20 @@ class LayerEnds:
             )
         return self._inbound_nodes[index]
 
-    def _only(self, what: str) -> Node:
+    def _first_node(self, what: str) -> Node:
         if not self._inbound_nodes:
             raise AttributeError(f"Layer {self._name} is not connected, no {what} to return.")
-        if len(self._inbound_nodes) > 1:
-            raise AttributeError(
-                f'Layer {self._name} has multiple inbound nodes, hence the notion of "layer {what}" is '
-                f"ill-defined. Use `get_{what}_at(node_index)` instead."
-            )
         return self._inbound_nodes[0]
+
+    def _one_shape(self, what: str) -> Any:
+        self._first_node(f"{what}_shape")
+        shapes = [_shapes(getattr(node, f"{what}_tensors")) for node in self._inbound_nodes]
+        if any(shape != shapes[0] for shape in shapes):
+            raise AttributeError(
+                f'The layer "{self._name}" has multiple inbound nodes with different {what} shapes, hence '
+                f'the notion of "{what} shape" is ill-defined. Use `get_{what}_shape_at(node_index)` instead.'
+            )
+        return shapes[0]
 
     @property
     def inbound_nodes(self) -> list[Node]:
@@ -49,23 +54,23 @@ class LayerEnds:
 
     @property
     def input(self) -> Any:
-        """The inputs, if the layer was called once."""
-        return self._only("input").input_tensors
+        """The inputs of the first call; a model's own inputs."""
+        return self._first_node("input").input_tensors
 
     @property
     def output(self) -> Any:
-        """The outputs, if the layer was called once."""
-        return self._only("output").output_tensors
+        """The outputs of the first call; a model's own outputs."""
+        return self._first_node("output").output_tensors
 
     @property
     def input_shape(self) -> Any:
-        """The shape of the inputs, a tuple; a list of them for several inputs."""
-        return _shapes(self._only("input").input_tensors)
+        """The shape of the inputs in all calls, a tuple; a list of them for several inputs."""
+        return self._one_shape("input")
 
     @property
     def output_shape(self) -> Any:
-        """The shape of the outputs, a tuple; a list of them for several outputs."""
-        return _shapes(self._only("output").output_tensors)
+        """The shape of the outputs in all calls, a tuple; a list of them for several outputs."""
+        return self._one_shape("output")
 
     @property
     def input_mask(self) -> Any:

@@ -11,6 +11,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.keras import backend as K, ops
 from tensorfleet.keras.engine.base_layer import Layer
+from tensorfleet.keras.engine.ordered import in_order
 from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
 
 
@@ -22,6 +23,12 @@ class Metric(Layer):
     """
 
     _is_metric = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # As in TensorFlow, a class of one's own need not return what `update_state` does.
+        super().__init_subclass__(**kwargs)
+        if "update_state" in cls.__dict__ and not cls.__module__.startswith("tensorfleet.keras."):
+            cls.update_state = in_order(cls.update_state)  # type: ignore[method-assign]
 
     def __init__(self, name: str | None = None, dtype: Any = None, **kwargs: Any) -> None:
         super().__init__(name=name, dtype=dtype or K.floatx(), **kwargs)

@@ -286,13 +286,19 @@ class Program:
 
     def reset_metrics(self) -> None:
         """Lets metrics begin anew."""
+        own = [m for m in self.metric_objects if type(m).reset_states is not Metric.reset_states]
         if self._reset is None:
             with self.graph.as_default(), ops.init_scope(), ops.name_scope("reset_metrics"):
-                variables = [v for metric in self.metric_objects for v in metric.variables]
+                variables = [
+                    v for metric in self.metric_objects if metric not in own for v in metric.variables
+                ]
                 self._reset = [ops.assign(v, ops.zeros_like(v.read_value())).op for v in variables]
         if self._reset:
             with self.graph.as_default():
                 K.get_session().run(self._reset)
+        with self.graph.as_default():
+            for metric in own:
+                metric.reset_states()
 
 
 def run_step(graph: Any, tensors: list[Any], fetches: Any, values: list[Any], training: bool) -> list[Any]:

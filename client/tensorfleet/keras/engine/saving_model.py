@@ -17,6 +17,15 @@ from tensorfleet.keras.summaries import print_summary
 class SavingModel(Network):
     """A model that has a configuration and can write its weights."""
 
+    _pending_weights: str | None = None  # a checkpoint to read when the model has made its variables
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        outputs = super().__call__(*args, **kwargs)
+        if self._pending_weights is not None:
+            path, self._pending_weights = self._pending_weights, None
+            weight_files.load(self, path)
+        return outputs
+
     def summary(self, line_length: int | None = None, positions: Any = None, print_fn: Any = None) -> None:
         """Prints the layers, the shapes of their outputs and the numbers of their parameters.
 
@@ -95,6 +104,8 @@ class SavingModel(Network):
     def load_weights(self, filepath: str, by_name: bool = False) -> Any:
         """Reads weights that `save_weights` wrote, into a model of the same layers.
 
+        Those of a checkpoint are read when a model that has no variables yet is first called or trained.
+
         Args:
             by_name: of an HDF5 file, to take those of layers with equal names alone.
         """
@@ -106,4 +117,7 @@ class SavingModel(Network):
             raise NotImplementedError(
                 "Weights may only be loaded based on topology into Models from checkpoints."
             )
-        return weight_files.load(self, filepath)
+        status = weight_files.load(self, filepath)
+        if not self.built:
+            self._pending_weights = filepath
+        return status

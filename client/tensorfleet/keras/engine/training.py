@@ -307,11 +307,22 @@ class Model(SavingModel):
                 else (f", validate on {validation.samples} samples")
             )
             print(text + more)
-        validate = None if validation is None else lambda: evaluate_loop(self, validation)
+
+        def validate(called: Any) -> list[Any]:
+            validation.restart()
+            return evaluate_loop(self, validation, callbacks=called)
+
         callbacks = list(callbacks or [])
         with source, validation or contextlib.nullcontext():
             return fit_loop(
-                self, source, callbacks, epochs, initial_epoch, verbose, validate, validation_freq
+                self,
+                source,
+                callbacks,
+                epochs,
+                initial_epoch,
+                verbose,
+                None if validation is None else validate,
+                validation_freq,
             )
 
     def _peek(self, x: Any, source: Source) -> None:

@@ -50,8 +50,7 @@ class TimeDistributed(Wrapper):
                 "`TimeDistributed` Layer should be passed an `input_shape ` with at least 3 dimensions"
             )
         if not self.layer.built:
-            with ops.name_scope(self.layer.name):
-                self.layer.build(TensorShape([None, *sizes[2:]]))
+            self.layer.build(TensorShape([None, *sizes[2:]]))
             self.layer.built = True
         self.built = True
 

@@ -150,3 +150,9 @@ for _layer in ("1D", "2D", "3D", "2DTranspose", "3DTranspose"):
     NAMES[f"python.layers.convolutional.Convolution{_layer}"] = f"tf.layers.Conv{_layer}"
 for _layer in ("1D", "2D"):
     NAMES[f"python.layers.convolutional.SeparableConvolution{_layer}"] = f"tf.layers.SeparableConv{_layer}"
+NAMES["python.ops.nn_ops.Convolution"] = "client.convolutions.Convolution"
+NAMES["python.ops.random_ops.parameterized_truncated_normal"] = (
+    "client.bounded_random.parameterized_truncated_normal"
+)
+for _name in ("deprecated", "deprecated_args", "deprecated_arg_values"):
+    NAMES[f"contrib.framework.{_name}"] = f"client.deprecation.{_name}"

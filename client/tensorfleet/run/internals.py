@@ -60,6 +60,7 @@ timeline = SimpleNamespace(Timeline=Timeline)
 
 # Imported only by programs that use them: test_util, for one, imports absl's tests, which define flags.
 _AT_FIRST_USE = {
+    "bounded_random": "tensorfleet.ops.random.bounded",
     "control_flow_nodes": "tensorfleet.ops.control_flow.control_flow_nodes",
     "evaluation": "tensorfleet.train.evaluation",
     "fetches": "tensorfleet.session.fetches",
@@ -91,6 +92,7 @@ _AT_FIRST_USE = {
             *("tf_inspect", "variable_kinds"),
         )
     },
+    "convolutions": "tensorfleet.run.python.convolutions",
     "training": "tensorfleet.run.internals_training",
     "util": "tensorfleet.run.internals_util",
 }

@@ -363,3 +363,61 @@ def test_rows_are_changed_in_place_of_one_and_of_all() -> None:
 def test_names_of_modules_are_before_what_they_import() -> None:
     assert of("python.ops.inplace_ops").dtypes is tf.dtypes
     assert of("python.ops.control_flow_util").ops is of("python.framework.ops")
+
+
+def test_optimizers_come_directly_from_the_base_class() -> None:
+    train = of("python.training.optimizer")
+    names = ("Adadelta", "Adagrad", "AdagradDA", "Adam", "Ftrl", "GradientDescent", "Momentum")
+    for name in (*names, "ProximalAdagrad", "ProximalGradientDescent", "RMSProp"):
+        assert getattr(tf.train, f"{name}Optimizer").__base__ is train.Optimizer, name
+
+
+def test_functions_take_the_options_of_compilation() -> None:
+    options = {"compiled": True, "noinline": True, "separate_compiled_gradients": True}
+
+    @of("python.framework.function").Defun(tf.float32, **options)
+    def double(x: Any) -> Any:
+        return x + x
+
+    with tf.Session() as session:
+        assert session.run(double(3.0)) == 6.0
+
+
+def test_structures_are_compared_as_far_as_the_shallow_one_goes() -> None:
+    nest = of("contrib.framework").nest
+    nest.assert_shallow_structure([1, {"a": 2}], [(3, 4), {"a": [5]}])
+    nest.assert_shallow_structure([1], (2,), check_types=False)
+    for shallow, given, error in (
+        ([1, [2]], [1, 2], TypeError),
+        ([1], (1,), TypeError),
+        ([1], [1, 2], ValueError),
+        ({"a": 1}, {"b": 1}, ValueError),
+    ):
+        with pytest.raises(error):
+            nest.assert_shallow_structure(shallow, given)
+    assert nest.flatten_dict_items({"a": [1], (2, ("b",)): (3, (4,))}) == {"a": [1], 2: 3, "b": 4}
+    with pytest.raises(ValueError, match="not unique"):
+        nest.flatten_dict_items({"a": 1, ("a", "b"): (2, 3)})
+    with pytest.raises(ValueError, match=r"structure|elements"):
+        nest.flatten_dict_items({("a", "b"): (2, 3, 4)})
+
+
+def test_a_convolution_object_convolves_what_it_is_called_with() -> None:
+    x, kernel = tf.ones([2, 5, 5, 1]), tf.ones([3, 3, 1, 4])
+    convolve = of("python.ops.nn_ops").Convolution(x.shape, kernel.shape, "VALID", strides=[2, 2])
+    with tf.Session() as session:
+        result = session.run(convolve(x, kernel))
+    np.testing.assert_array_equal(result, np.full([2, 2, 2, 4], 9.0))
+    with pytest.raises(ValueError, match="rank"):
+        of("python.ops.nn_ops").Convolution([1, 2, 3], kernel.shape, "SAME")
+
+
+def test_truncated_normal_numbers_of_each_batch_lie_between_its_bounds() -> None:
+    random_ops = of("python.ops.random_ops")
+    numbers = random_ops.parameterized_truncated_normal(
+        [2, 50], [0.0, 5.0], [1.0, 2.0], [-1.0, 4.0], [1.0, 6.0], seed=3
+    )
+    with tf.Session() as session:
+        first, second = session.run(numbers)
+    assert -1 <= first.min() < first.max() <= 1
+    assert 4 <= second.min() < second.max() <= 6

@@ -37,7 +37,7 @@ class Defun:
         grad_func: a function of the arguments and of the gradients of the results, decorated as well.
         python_grad_func: a function of a call, with `inputs` and `outputs`, and of those gradients.
         shape_func: a function of a call that returns the shapes of its results.
-        out_names, capture_by_value, noinline: not needed here.
+        out_names, capture_by_value, noinline, compiled, separate_compiled_gradients: not needed here.
 
     Raises:
         ValueError: two functions for gradients.
@@ -46,7 +46,7 @@ class Defun:
     def __init__(self, *input_types: Any, **kwargs: Any) -> None:
         known = {
             *("func_name", "grad_func", "python_grad_func", "out_names", "shape_func", "capture_by_value"),
-            "noinline",
+            *("noinline", "compiled", "separate_compiled_gradients"),
         }
         if unknown := sorted(set(kwargs) - known):
             raise TypeError(f"Defun() got an unexpected keyword argument {unknown[0]!r}")

@@ -14,6 +14,7 @@ from tensorfleet.ops.control_flow.control import group
 from tensorfleet.ops.state import variable_ops
 from tensorfleet.train.adam import AdamOptimizer
 from tensorfleet.train.optimizer import as_type_of
+from tensorfleet.train.optimizers import apply_rule
 
 
 class _RowsOptimizer(AdamOptimizer):
@@ -76,7 +77,7 @@ class AdaMaxOptimizer(_RowsOptimizer):
 
     def _update(self, grad: list[Any], var: Any) -> Any:
         variables = [var, self.get_slot(var, "m"), self.get_slot(var, "v")]
-        return self._apply("AdaMax", variables, *self._numbers(var), grad)
+        return apply_rule(self, "AdaMax", variables, *self._numbers(var), grad)
 
     def _update_rows(self, var: Any, rows: Tensor, indices: Tensor) -> Any:
         power, rate, beta1, beta2, epsilon = self._numbers(var)
@@ -106,7 +107,7 @@ class NadamOptimizer(_RowsOptimizer):
 
     def _update(self, grad: list[Any], var: Any) -> Any:
         variables = [var, self.get_slot(var, "m"), self.get_slot(var, "v")]
-        return self._apply("Adam", variables, *self._numbers(var), grad, use_nesterov=True)
+        return apply_rule(self, "Adam", variables, *self._numbers(var), grad, use_nesterov=True)
 
     def _update_rows(self, var: Any, rows: Tensor, indices: Tensor) -> Any:
         power1, power2, rate, beta1, beta2, epsilon = self._numbers(var)

@@ -4,7 +4,9 @@ import typing as _typing
 
 from tensorfleet.core.nest import (
     assert_same_structure as assert_same_structure,
+    assert_shallow_structure as assert_shallow_structure,
     flatten as flatten,
+    flatten_dict_items as flatten_dict_items,
     flatten_up_to as flatten_up_to,
     is_nested as is_nested,
     is_nested as is_sequence,
@@ -20,7 +22,9 @@ if not _typing.TYPE_CHECKING:
 
 __all__ = [
     "assert_same_structure",
+    "assert_shallow_structure",
     "flatten",
+    "flatten_dict_items",
     "flatten_up_to",
     "is_nested",
     "is_sequence",

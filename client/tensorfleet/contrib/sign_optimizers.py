@@ -14,13 +14,14 @@ from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.array.selection import where
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.linalg.linalg import norm
-from tensorfleet.train.optimizer import as_type_of, number
-from tensorfleet.train.optimizers import MomentumOptimizer, OneOpOptimizer
+from tensorfleet.train.optimizer import Optimizer, as_type_of, number
+from tensorfleet.train.optimizers import MomentumOptimizer, apply_rule, one_op
 
 _SignDecay = Callable[[Any], Any]
 
 
-class _SignOptimizer(OneOpOptimizer):
+@one_op
+class _SignOptimizer(Optimizer):
     """What AddSign and PowerSign share: the momentum m, and a decay that depends on the global step."""
 
     _rule = ""
@@ -70,8 +71,8 @@ class _SignOptimizer(OneOpOptimizer):
         if len(grad) > 1:  # a sparse gradient moves the momentum of all rows
             grad = [convert_to_tensor(IndexedSlices(grad[0], grad[1], apply_one("Shape", var.read_value())))]
         numbers = (self._lr_t, self._factor_t, self._decay_t, self._beta_t)
-        return self._apply(
-            self._rule, [var, self.get_slot(var, "m")], *[as_type_of(n, var) for n in numbers], grad
+        return apply_rule(
+            self, self._rule, [var, self.get_slot(var, "m")], *[as_type_of(n, var) for n in numbers], grad
         )
 
 
@@ -234,7 +235,8 @@ class LARSOptimizer(MomentumOptimizer):
         return ratio
 
     def _update(self, grad: list[Any], var: Any) -> Any:
-        return self._apply(
+        return apply_rule(
+            self,
             "Momentum",
             [var, self.get_slot(var, "momentum")],
             as_type_of(self._rate, var) if len(grad) > 1 else self.compute_lr(grad[0], var),

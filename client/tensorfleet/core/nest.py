@@ -99,3 +99,48 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
     """The structure of `shallow_tree` of what `func` makes of the parts of the others."""
     columns = zip(*(_PLAIN.flatten_up_to(shallow_tree, tree) for tree in inputs), strict=True)
     return _PLAIN.pack(shallow_tree, [func(*parts) for parts in columns])
+
+
+def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
+    """Checks that `input_tree` has the structure of `shallow_tree`, down to the leaves of that.
+
+    Raises:
+        TypeError: a leaf where `shallow_tree` has none, or other types unless `check_types` is False.
+        ValueError: another number of parts, or other keys.
+    """
+    _PLAIN.flatten_up_to(shallow_tree, input_tree)
+    if check_types:
+        _assert_types(shallow_tree, input_tree)
+
+
+def _assert_types(shallow: Any, given: Any) -> None:
+    items = _PLAIN.items(shallow)
+    if items is None:
+        return
+    if type(shallow) is not type(given) and not (isinstance(shallow, dict) and isinstance(given, dict)):
+        raise TypeError(
+            "The two structures don't have the same sequence type. Input structure has type "
+            f"{type(given)}, while shallow structure has type {type(shallow)}."
+        )
+    for item, other in zip(items, _PLAIN.items(given) or [], strict=True):
+        _assert_types(item, other)
+
+
+def flatten_dict_items(dictionary: dict[Any, Any]) -> dict[Any, Any]:
+    """A flat dict of one whose keys and values are nested alike: {(1, 2): (3, 4)} becomes {1: 3, 2: 4}.
+
+    Raises:
+        TypeError: no dict.
+        ValueError: a key and its value are not nested alike, or a key is there twice.
+    """
+    if not isinstance(dictionary, dict):
+        raise TypeError(f"A dict is needed, not {dictionary!r}.")
+    flat: dict[Any, Any] = {}
+    for key, value in dictionary.items():
+        if is_nested(key):
+            assert_same_structure(key, value, check_types=False)
+        for inner, leaf in zip(flatten(key), flatten(value) if is_nested(key) else [value], strict=True):
+            if inner in flat:
+                raise ValueError(f"Could not flatten the dictionary: key {inner!r} is not unique.")
+            flat[inner] = leaf
+    return flat

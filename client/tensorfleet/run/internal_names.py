@@ -63,6 +63,14 @@ _GRAPHS: dict[str, str] = {
 }
 
 _OPERATIONS: dict[str, str] = {
+    "python.ops.nn_ops.Convolution": "client.convolutions.Convolution",
+    "python.ops.random_ops.parameterized_truncated_normal": (
+        "ours.ops.random.bounded.parameterized_truncated_normal"
+    ),
+    **{
+        f"contrib.framework.{name}": f"client.deprecation.{name}"
+        for name in ("deprecated", "deprecated_args", "deprecated_arg_values")
+    },
     **{
         f"{path}.{name}": f"ours.ops.io.audio.{name}"
         for path in ("contrib.framework.python.ops.audio_ops", "python.ops.gen_audio_ops")

@@ -12,11 +12,12 @@ from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control import group
 from tensorfleet.ops.state import variable_ops
-from tensorfleet.train.optimizer import as_type_of, number
-from tensorfleet.train.optimizers import OneOpOptimizer
+from tensorfleet.train.optimizer import Optimizer, as_type_of, number
+from tensorfleet.train.optimizers import apply_rule, one_op
 
 
-class AdamOptimizer(OneOpOptimizer):
+@one_op
+class AdamOptimizer(Optimizer):
     """Kingma and Ba's Adam, arXiv:1412.6980 (`tf.train.AdamOptimizer`).
 
     The correction of the moments is part of the step size, as in the paper's section 2, so `epsilon` is the
@@ -78,7 +79,7 @@ class AdamOptimizer(OneOpOptimizer):
 
     def _update(self, grad: list[Any], var: Any) -> Any:
         variables = [var, self.get_slot(var, "m"), self.get_slot(var, "v")]
-        return self._apply("Adam", variables, *self._numbers(var), grad)
+        return apply_rule(self, "Adam", variables, *self._numbers(var), grad)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         def add(slot: Any, indices: Any, rows: Any) -> Any:

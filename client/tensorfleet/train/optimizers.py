@@ -1,12 +1,12 @@
 """Optimizers whose update is one op: gradient descent, momentum, Adagrad, Adadelta, RMSProp
 
-Each makes the slots that it needs, and calls `_apply` with the op's arguments in order. The variable and the
-gradient determine the form of the op: for references or handles, dense or sparse.
+Each makes the slots that it needs, and calls `apply_rule` with the op's arguments in order. The variable and
+the gradient determine the form of the op: for references or handles, dense or sparse.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant
@@ -18,37 +18,50 @@ from tensorfleet.ops.state.initializers import constant_initializer, ones_initia
 from tensorfleet.train.optimizer import Optimizer, as_type_of, number
 from tensorfleet.train.slot_creator import is_resource
 
-
-class OneOpOptimizer(Optimizer):
-    """An optimizer whose update of a variable is one op for dense and sparse gradients alike."""
-
-    def _update(self, grad: list[Any], var: Any) -> Any:
-        """The update of a variable by `grad`, which is [gradient] or [rows, indices]."""
-        raise NotImplementedError
-
-    def _apply(self, rule: str, variables: list[Any], *arguments: Any, **attrs: Any) -> Any:
-        """The op `…Apply<rule>` on variables; an argument that is a list is several inputs."""
-        inputs = [item for a in arguments for item in (a if isinstance(a, list) else [a])]
-        is_sparse = any(isinstance(a, list) and len(a) > 1 for a in arguments)
-        handles = [v.handle if is_resource(v) else v._ref() for v in variables]
-        prefix = "Resource" * is_resource(variables[0]) + "Sparse" * is_sparse
-        updated = apply_op(f"{prefix}Apply{rule}", *handles, *inputs, use_locking=self._use_locking, **attrs)
-        return updated.op if isinstance(updated, Tensor) else updated
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._update([grad], var)
-
-    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._update([grad], var)
-
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._update([grad.values, grad.indices], var)
-
-    def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
-        return self._update([grad, indices], var)
+Class = TypeVar("Class", bound=type[Optimizer])
 
 
-class GradientDescentOptimizer(OneOpOptimizer):
+def one_op(cls: Class) -> Class:
+    """A decorator of optimizers whose `_update(grad, var)` is one op for dense and sparse gradients alike.
+
+    `grad` is [gradient] or [rows, indices]. A method that the class defines itself is kept. This is no base
+    class: libraries find TensorFlow's own optimizers by `cls.__base__ is tf.train.Optimizer`.
+    """
+    for method in (_apply_dense, _resource_apply_dense, _apply_sparse, _resource_apply_sparse):
+        if method.__name__ not in vars(cls):
+            setattr(cls, method.__name__, method)
+    return cls
+
+
+def apply_rule(optimizer: Optimizer, rule: str, variables: list[Any], *arguments: Any, **attrs: Any) -> Any:
+    """The op `…Apply<rule>` on variables; an argument that is a list is several inputs."""
+    inputs = [item for a in arguments for item in (a if isinstance(a, list) else [a])]
+    is_sparse = any(isinstance(a, list) and len(a) > 1 for a in arguments)
+    handles = [v.handle if is_resource(v) else v._ref() for v in variables]
+    prefix = "Resource" * is_resource(variables[0]) + "Sparse" * is_sparse
+    attrs["use_locking"] = optimizer._use_locking
+    updated = apply_op(f"{prefix}Apply{rule}", *handles, *inputs, **attrs)
+    return updated.op if isinstance(updated, Tensor) else updated
+
+
+def _apply_dense(self: Any, grad: Tensor, var: Any) -> Any:
+    return self._update([grad], var)
+
+
+def _resource_apply_dense(self: Any, grad: Tensor, var: Any) -> Any:
+    return self._update([grad], var)
+
+
+def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Any:
+    return self._update([grad.values, grad.indices], var)
+
+
+def _resource_apply_sparse(self: Any, grad: Tensor, var: Any, indices: Tensor) -> Any:
+    return self._update([grad, indices], var)
+
+
+@one_op
+class GradientDescentOptimizer(Optimizer):
     """w -= learning_rate · g (`tf.train.GradientDescentOptimizer`).
 
     Example:
@@ -69,7 +82,7 @@ class GradientDescentOptimizer(OneOpOptimizer):
         self._rate = number(self._learning_rate, "learning_rate")
 
     def _update(self, grad: list[Any], var: Any) -> Any:
-        return self._apply("GradientDescent", [var], as_type_of(self._rate, var), *grad)
+        return apply_rule(self, "GradientDescent", [var], as_type_of(self._rate, var), *grad)
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         step = -grad * as_type_of(self._rate, var)
@@ -80,7 +93,8 @@ class GradientDescentOptimizer(OneOpOptimizer):
         return variable_ops.scatter_sub(var, grad.indices, step, use_locking=self._use_locking).op
 
 
-class MomentumOptimizer(OneOpOptimizer):
+@one_op
+class MomentumOptimizer(Optimizer):
     """a = momentum · a + g; w -= learning_rate · a (`tf.train.MomentumOptimizer`).
 
     Args:
@@ -118,7 +132,8 @@ class MomentumOptimizer(OneOpOptimizer):
         self._momentum_tensor = number(self._momentum, "momentum")
 
     def _update(self, grad: list[Any], var: Any) -> Any:
-        return self._apply(
+        return apply_rule(
+            self,
             "Momentum",
             [var, self.get_slot(var, "momentum")],
             as_type_of(self._rate, var),
@@ -128,7 +143,8 @@ class MomentumOptimizer(OneOpOptimizer):
         )
 
 
-class AdagradOptimizer(OneOpOptimizer):
+@one_op
+class AdagradOptimizer(Optimizer):
     """a += g²; w -= learning_rate · g / sqrt(a) (`tf.train.AdagradOptimizer`).
 
     Raises:
@@ -178,10 +194,11 @@ class AdagradOptimizer(OneOpOptimizer):
 
     def _update(self, grad: list[Any], var: Any) -> Any:
         slot = self.get_slot(var, "accumulator")
-        return self._apply("Adagrad", [var, slot], as_type_of(self._rate, var), grad)
+        return apply_rule(self, "Adagrad", [var, slot], as_type_of(self._rate, var), grad)
 
 
-class AdadeltaOptimizer(OneOpOptimizer):
+@one_op
+class AdadeltaOptimizer(Optimizer):
     """Zeiler's Adadelta, arXiv:1212.5701 (`tf.train.AdadeltaOptimizer`)."""
 
     def __init__(
@@ -209,10 +226,11 @@ class AdadeltaOptimizer(OneOpOptimizer):
 
     def _update(self, grad: list[Any], var: Any) -> Any:
         slots = [self.get_slot(var, name) for name in ("accum", "accum_update")]
-        return self._apply("Adadelta", [var, *slots], *[as_type_of(n, var) for n in self._numbers], grad)
+        return apply_rule(self, "Adadelta", [var, *slots], *[as_type_of(n, var) for n in self._numbers], grad)
 
 
-class RMSPropOptimizer(OneOpOptimizer):
+@one_op
+class RMSPropOptimizer(Optimizer):
     """w -= momentum · step + learning_rate · g / sqrt(mean of g² + epsilon) (`tf.train.RMSPropOptimizer`).
 
     Args:
@@ -263,7 +281,8 @@ class RMSPropOptimizer(OneOpOptimizer):
 
     def _update(self, grad: list[Any], var: Any) -> Any:
         names = ["mg", "rms", "momentum"] if self._centered else ["rms", "momentum"]
-        return self._apply(
+        return apply_rule(
+            self,
             "CenteredRMSProp" if self._centered else "RMSProp",
             [var, *[self.get_slot(var, name) for name in names]],
             *[as_type_of(n, var) for n in self._numbers],

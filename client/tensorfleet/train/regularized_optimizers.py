@@ -8,11 +8,12 @@ from tensorfleet.graph import framework
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
-from tensorfleet.train.optimizer import as_type_of, number
-from tensorfleet.train.optimizers import OneOpOptimizer
+from tensorfleet.train.optimizer import Optimizer, as_type_of, number
+from tensorfleet.train.optimizers import apply_rule, one_op
 
 
-class FtrlOptimizer(OneOpOptimizer):
+@one_op
+class FtrlOptimizer(Optimizer):
     """FTRL-Proximal of McMahan et al., "Ad Click Prediction", 2013 (`tf.train.FtrlOptimizer`).
 
     Raises:
@@ -74,7 +75,8 @@ class FtrlOptimizer(OneOpOptimizer):
         numbers = [self._rate, self._l1_tensor, self._l2_tensor]
         if self._l2_shrinkage > 0.0:
             numbers.append(self._l2_shrinkage_tensor)
-        return self._apply(
+        return apply_rule(
+            self,
             "FtrlV2" if self._l2_shrinkage > 0.0 else "Ftrl",
             [var, self.get_slot(var, "accum"), self.get_slot(var, "linear")],
             grad,
@@ -82,7 +84,8 @@ class FtrlOptimizer(OneOpOptimizer):
         )
 
 
-class ProximalGradientDescentOptimizer(OneOpOptimizer):
+@one_op
+class ProximalGradientDescentOptimizer(Optimizer):
     """Gradient descent with L1 and L2 proximal steps (`tf.train.ProximalGradientDescentOptimizer`)."""
 
     def __init__(
@@ -102,10 +105,11 @@ class ProximalGradientDescentOptimizer(OneOpOptimizer):
 
     def _update(self, grad: list[Any], var: Any) -> Any:
         numbers = [as_type_of(n, var) for n in self._numbers]
-        return self._apply("ProximalGradientDescent", [var], *numbers, grad)
+        return apply_rule(self, "ProximalGradientDescent", [var], *numbers, grad)
 
 
-class ProximalAdagradOptimizer(OneOpOptimizer):
+@one_op
+class ProximalAdagradOptimizer(Optimizer):
     """Adagrad with L1 and L2 proximal steps (`tf.train.ProximalAdagradOptimizer`).
 
     Raises:
@@ -139,7 +143,7 @@ class ProximalAdagradOptimizer(OneOpOptimizer):
 
     def _update(self, grad: list[Any], var: Any) -> Any:
         numbers = [as_type_of(n, var) for n in self._numbers]
-        return self._apply("ProximalAdagrad", [var, self.get_slot(var, "accumulator")], *numbers, grad)
+        return apply_rule(self, "ProximalAdagrad", [var, self.get_slot(var, "accumulator")], *numbers, grad)
 
 
 def _proximal_numbers(learning_rate: Any, l1: Any, l2: Any) -> list[Any]:
@@ -150,7 +154,8 @@ def _proximal_numbers(learning_rate: Any, l1: Any, l2: Any) -> list[Any]:
     ]
 
 
-class AdagradDAOptimizer(OneOpOptimizer):
+@one_op
+class AdagradDAOptimizer(Optimizer):
     """Adagrad by dual averaging, for sparse linear models (`tf.train.AdagradDAOptimizer`).
 
     Args:
@@ -197,7 +202,8 @@ class AdagradDAOptimizer(OneOpOptimizer):
             self._step = apply_one("Identity", convert_to_tensor(self._global_step)) + 1
 
     def _update(self, grad: list[Any], var: Any) -> Any:
-        return self._apply(
+        return apply_rule(
+            self,
             "AdagradDA",
             [
                 var,

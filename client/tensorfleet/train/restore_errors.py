@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from tensorfleet.checkpoint import files
 from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.core import errors
 from tensorfleet.train.saveables import SaveSpec, op_list_to_dict, validated
@@ -30,7 +32,8 @@ def check(var_list: Any, prefix: str, reshape: bool) -> None:
         InvalidArgumentError: variables have another dtype or shape in the checkpoint.
         DataLossError: the index is damaged.
     """
-    if var_list is None:
+    # A checkpoint of format V1 has no index: the operation that restores compares.
+    if var_list is None or not os.path.exists(files.index_path(prefix)):
         return
     names = var_list if isinstance(var_list, dict) else op_list_to_dict(var_list)
     specs = [spec for saveable in validated(names) for spec in saveable.specs]

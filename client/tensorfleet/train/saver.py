@@ -37,7 +37,7 @@ class Saver:
         builder: the builder of the nodes, a BulkSaverBuilder by default.
         defer_build: add the nodes only when `build` is called.
         allow_empty: do nothing, instead of failing, if there are no variables.
-        write_version: the format; only V2 is written.
+        write_version: the format, V2 or V1; V1 needs `sharded=False`.
         pad_step_number: pad the step in the names of checkpoints to eight digits.
         save_relative_paths: write relative paths to the `checkpoint` file.
         filename: the default value of the node with the checkpoint's name.

@@ -34,16 +34,17 @@ class BaseSaverBuilder:
     SaveableObject = Saveable
 
     def __init__(self, write_version: int = SaverDef.V2) -> None:
-        if write_version != SaverDef.V2:
+        if write_version not in (SaverDef.V1, SaverDef.V2):
             raise ValueError(
-                "Only checkpoints of format V2 can be written: leave write_version at tf.train.SaverDef.V2"
+                "Checkpoints have format V1 or V2: set write_version to tf.train.SaverDef.V2, or leave it out"
             )
         self._write_version = write_version
 
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[Saveable]) -> Operation:
         """The operation that saves to the checkpoint `filename_tensor`."""
         specs = [spec for saveable in saveables for spec in saveable.specs]
-        return checkpoint.save_v2(
+        write = checkpoint.save_v2 if self._write_version == SaverDef.V2 else checkpoint.save_slices
+        return write(
             filename_tensor,
             [spec.name for spec in specs],
             [spec.slice_spec for spec in specs],
@@ -83,8 +84,13 @@ class BaseSaverBuilder:
 
         Raises:
             TypeError: `names_to_saveables` is not a list or dict of variables.
-            ValueError: an object would be saved twice.
+            ValueError: an object would be saved twice; sharded checkpoints of format V1.
         """
+        if sharded and self._write_version == SaverDef.V1:
+            raise ValueError(
+                "Sharded checkpoints have format V2: leave write_version at tf.train.SaverDef.V2, or "
+                "sharded at False"
+            )
         if not isinstance(names_to_saveables, dict):
             names_to_saveables = op_list_to_dict(names_to_saveables)
         saveables = validated(names_to_saveables)

@@ -70,7 +70,9 @@ def test_what_cannot_be_saved(session: Any) -> None:
     with pytest.raises(ValueError, match="build cannot be deferred"):
         tf.train.Saver([v], defer_build=True)
     with pytest.raises(ValueError, match="V2"):
-        tf.train.Saver(write_version=tf.train.SaverDef.V1)
+        tf.train.Saver(write_version=7)
+    with pytest.raises(ValueError, match="V2"):
+        tf.train.Saver(write_version=tf.train.SaverDef.V1, sharded=True)
     with pytest.raises(RuntimeError, match="build"):
         tf.train.Saver(defer_build=True).save(session, "m")
     with pytest.raises(ValueError, match="save_tensor_name"):
@@ -348,3 +350,21 @@ def test_graphs_as_files(tmp_path: Path) -> None:
     assert 'name: "c"' in Path(path).read_text()
     path = tf.train.write_graph(graph.as_graph_def(), str(tmp_path), "g.pb", as_text=False)
     assert tf.GraphDef.FromString(Path(path).read_bytes()) == graph.as_graph_def()
+
+
+def test_a_saver_of_format_v1_writes_one_file_and_restores_from_both_formats(
+    session: Any, tmp_path: Path
+) -> None:
+    v = tf.Variable([1.0, 2.0], name="v")
+    w = tf.Variable(3, name="w")
+    session.run(tf.global_variables_initializer())
+    old, new = tf.train.Saver(write_version=tf.train.SaverDef.V1, max_to_keep=1), tf.train.Saver()
+    paths = [old.save(session, str(tmp_path / "old"), step) for step in (1, 2)]
+    assert paths[1] is not None
+    assert tf.train.latest_checkpoint(str(tmp_path)) == paths[1]
+    assert names(tmp_path) == ["checkpoint", "old-2", "old-2.meta"]
+    for path in (paths[1], new.save(session, str(tmp_path / "new"))):
+        session.run([v.assign([0.0, 0.0]), w.assign(0)])
+        old.restore(session, path)
+        assert session.run(v).tolist() == [1.0, 2.0]
+        assert session.run(w) == 3

@@ -117,6 +117,13 @@ def save_v2(
     return apply_none("SaveV2", prefix, tensor_names, shape_and_slices, tensors)
 
 
+def save_slices(
+    filename: Any, tensor_names: Sequence[str], shapes_and_slices: Sequence[str], tensors: Sequence[Any]
+) -> Operation:
+    """The operation that writes tensors to the file `filename`, a checkpoint of format V1."""
+    return apply_none("SaveSlices", filename, tensor_names, shapes_and_slices, tensors)
+
+
 def restore_v2(
     prefix: Any, tensor_names: Sequence[str], shape_and_slices: Sequence[str], dtypes: Sequence[Any]
 ) -> list[Tensor]:

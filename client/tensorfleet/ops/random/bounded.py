@@ -11,6 +11,7 @@ from tensorfleet.graph.apply import apply_one
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
+from tensorfleet.graph.seeds import get_seed
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.random.random_ops import shape_tensor
@@ -134,6 +135,32 @@ def stateless_parameterized_truncated_normal(
         named = (("means", means), ("stddevs", stddevs), ("minvals", minvals), ("maxvals", maxvals))
         parameters = [convert_to_tensor(value, name=key) for key, value in named]
         return apply_one("StatelessParameterizedTruncatedNormal", dims, seed, *parameters)
+
+
+def parameterized_truncated_normal(
+    shape: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal numbers in [minvals, maxvals] (`random_ops.parameterized_truncated_normal`).
+
+    Args:
+        shape: [batches, …samples]; [samples] if the parameters are scalars.
+        means, stddevs, minvals, maxvals: scalars, or a number for each batch.
+    """
+    with framework.name_scope(
+        name, "parameterized_truncated_normal", [shape, means, stddevs, minvals, maxvals]
+    ):
+        dims = shape_tensor(shape)
+        named = (("means", means), ("stddevs", stddevs), ("minvals", minvals), ("maxvals", maxvals))
+        parameters = [convert_to_tensor(value, dtype=dtype, name=key) for key, value in named]
+        first, second = get_seed(seed)
+        return apply_one("ParameterizedTruncatedNormal", dims, *parameters, seed=first, seed2=second)
 
 
 def random_index_shuffle(

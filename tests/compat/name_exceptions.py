@@ -13,7 +13,6 @@ _BY_REASON = {
         'tf.nn.depthwise_conv2d(img, tf.ones([1, 1, 1, 1]), [1, 1, 1, 1], "SAME")',
         'tf.nn.separable_conv2d(img, tf.ones([1, 1, 1, 1]), tf.ones([1, 1, 1, 1]), [1, 1, 1, 1], "SAME")',
         'tf.nn.atrous_conv2d(img, tf.ones([1, 1, 1, 1]), 2, "SAME")',
-        'tf.nn.pool(img, [2, 2], "MAX", "SAME")',
         "tf.gradients(tf.reduce_max(p, 1), [m, p, u])",
         "tf.gradients(tf.reduce_min(u), [m, p, u])",
         "tf.gradients(tf.reduce_prod(m, 1), [m, p, u])",
@@ -67,7 +66,6 @@ _BY_REASON = {
         "tf.losses.mean_squared_error(m, u)",
         "tf.losses.mean_squared_error(m, u, u)",
         "tf.metrics.mean(u, u)",
-        "tf.metrics.accuracy(u, u)",
     ),
     "1.15's Tile as the result's name; its multiples would be found in the run, by nine ops more": (
         "tf.gradients(tf.reduce_sum(p, 1), [m, p, u])",

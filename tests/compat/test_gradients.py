@@ -137,6 +137,7 @@ _NOT_YET = {
     "MatrixSquareRoot",
     "StatelessCase",
     "StatelessIf",
+    "StatelessParameterizedTruncatedNormal",
     "StatelessWhile",
     "While",
 }

@@ -48,3 +48,17 @@ def test_bands_without_a_limit_are_refused(upper: float) -> None:
     one = tf.placeholder(tf.int32, [])
     with tf.Session() as session, pytest.raises(errors.InvalidArgumentError, match="no bands"):
         session.run(coefficients(one, upper), {one: 1})
+
+
+def test_a_stack_larger_than_memory_is_refused_at_once() -> None:
+    length = tf.placeholder(tf.int32, [])
+    reserved = tf.raw_ops.TensorListReserve(
+        element_shape=[1 << 20], num_elements=length, element_dtype=tf.float32
+    )
+    stacked = tf.raw_ops.TensorListStack(
+        input_handle=reserved, element_shape=[1 << 20], element_dtype=tf.float32, num_elements=-1
+    )
+    with tf.Session() as session, pytest.raises(errors.ResourceExhaustedError):
+        session.run(stacked, {length: 1 << 22})
+    with tf.Session() as session:
+        assert session.run(stacked, {length: 2}).shape == (2, 1 << 20)

@@ -65,7 +65,9 @@ def stacked(node: KernelNode, values: Sequence[Any]) -> Any:
         for index, value in enumerate(values):
             result[index] = value[()] if not value.shape else value
         return result
-    return node.xp.stack(values)
+    # Memory that there is not is refused before millions of elements are looked at.
+    result = node.xp.empty((len(values), *values[0].shape), values[0].dtype)
+    return node.xp.stack(values, out=result)
 
 
 def rows(tensor: Any) -> list[Any]:

@@ -28,7 +28,10 @@ JOBS = {"ps": 1, "worker": 2}
 VICTIM = "/job:evaluator/task:0"
 START_SECONDS = 30.0
 DATA_SECONDS = 100.0
-NEEDS_GPU = {"GPU memory in use, by all processes", "GPU memory of the task"}
+NEEDS_GPU = {
+    *("GPU memory in use, by all processes", "GPU memory of the task", "GPU utilization", "GPU power"),
+    *("GPU temperature", "GPU memory errors"),
+}
 
 CONFIG = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}

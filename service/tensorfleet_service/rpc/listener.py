@@ -5,9 +5,11 @@ clients and tasks on the same machine.
 from __future__ import annotations
 
 import logging
+import math
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +21,9 @@ from tensorfleet_service.security.guard import Guard
 log = logging.getLogger(__name__)
 
 BACKLOG = 1024
+
+WARNED_EVERY_SECONDS = 60.0
+"""A task that is short of descriptors takes a connection whenever one is free: no warning for each time."""
 
 Accept = Callable[[Visitor], None]
 
@@ -66,7 +71,8 @@ class Listener:
             threading.Thread(target=self._serve, args=(sock,), name="accept", daemon=True).start()
 
     def _serve(self, server: socket.socket) -> None:
-        refusing = False
+        refusing = is_told = False
+        told = -math.inf
         while not self._closed.is_set():
             sock = None
             try:
@@ -79,14 +85,16 @@ class Listener:
                     return
                 if isinstance(e, ConnectionError):
                     continue  # the other side has closed the connection already
-                if not refusing:
+                now = time.monotonic()
+                if not refusing and now - told >= WARNED_EVERY_SECONDS:
                     log.warning("connections cannot be accepted now: %s", e)
+                    is_told, told = True, now
                 refusing = True
                 self._closed.wait(timeouts.DESCRIPTOR_SECONDS)
             else:
-                if refusing:
+                if refusing and is_told:
                     log.info("connections are accepted again")
-                refusing = False
+                refusing = is_told = False
 
     def _greet(self, sock: socket.socket) -> None:
         visitor = self._door.open(sock)

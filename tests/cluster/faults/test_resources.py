@@ -122,7 +122,8 @@ def test_a_task_without_free_descriptors_goes_on_training() -> None:
             assert session.run(tf.constant(1) + 1) == 2
         counting.step()
         counting.close()
-        assert task.text().count("connections cannot be accepted") <= 3, task.text()
+        # By each of the two sockets, however often a descriptor is free meanwhile.
+        assert task.text().count("connections cannot be accepted") <= 2, task.text()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ Gpus = Callable[..., Any]
 
 
 @pytest.mark.parametrize("rule", sorted(OP_BY_OP))
-def test_rules_with_masks_are_notrecorded(rule: str) -> None:
+def test_rules_with_masks_are_not_recorded(rule: str) -> None:
     with pytest.raises(NotRecorded):
         recorded(rule, np.float32)
 

@@ -10,7 +10,13 @@ from tensorfleet.graph.graph import lookup_op
 from tensorfleet_service.kernels.math.cuda_fusion import FUNCTIONS, c_type
 from tensorfleet_service.kernels.training.cuda_updates import update_body
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
-from tensorfleet_service.kernels.training.recording import RecordedStep, Recorder
+from tensorfleet_service.kernels.training.recording import (
+    NotRecorded,
+    RecordedStep,
+    numbers_key,
+    record,
+    switches_of,
+)
 
 OP_BY_OP = {"ProximalAdagrad"}
 """Rules that choose elements by a mask."""
@@ -35,11 +41,10 @@ def numbers_of(rule: str, dtype: Any) -> list[Any]:
 
 
 def recorded(rule: str, dtype: Any) -> tuple[list[RecordedStep], list[float]]:
-    own = RULES[rule]
-    recorder = Recorder(own.scratch, FUNCTIONS.__contains__)
-    update = own.build(recorder, attrs_of(rule))(*numbers_of(rule, dtype))
-    temporaries = [recorder.register(f"t{i}") for i in range(own.scratch)]
-    update(temporaries, *(recorder.register(f"o{i}") for i in range(own.variables)), recorder.register("x0"))
+    numbers = numbers_key(numbers_of(rule, dtype))
+    recorder = record(RULES[rule], switches_of(attrs_of(rule)), numbers, FUNCTIONS.__contains__)
+    if recorder is None:
+        raise NotRecorded
     return recorder.steps, recorder.numbers
 
 

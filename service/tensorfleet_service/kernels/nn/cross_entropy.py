@@ -20,10 +20,10 @@ ROW_BLOCK_BYTES = 1 << 21
 wait for each other at the interpreter's lock for longer than they compute."""
 
 
-def _in_row_blocks(xp: Any, run: Callable[[int, int], None], rows: int, row_bytes: int) -> None:
+def _in_row_blocks(run: Callable[[int, int], None], rows: int, row_bytes: int) -> None:
     """Calls `run(begin, end)` for blocks of rows that fit the cache, on several threads if there are many."""
     step = max(1, ROW_BLOCK_BYTES // max(row_bytes, 1))
-    if xp is not np or rows * row_bytes <= 2 * BLOCK_BYTES:
+    if rows * row_bytes <= 2 * BLOCK_BYTES:
         run(0, rows)
         return
 
@@ -44,49 +44,45 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
 
     def run(logits: Any, labels: Any) -> tuple[Any, Any]:
         shape = _broadcast(logits, labels)
-        if not shape[1]:
+        if 0 in shape:
             return xp.zeros(shape[:1], dtype), xp.zeros(shape, dtype)
         logits, labels = (
             (a if a.shape == shape else xp.broadcast_to(a, shape)).astype(inner, copy=False)
             for a in (logits, labels)
         )
-        if xp is not np and shape[0]:
+        if xp is not np:
             return _as(dtype, cuda_rows.cross_entropy(xp, logits, labels))
         if dtype == np.float32 and takes(logits, labels):
             return _compiled(logits, labels, has_gradient, False)
-        loss = xp.empty(shape[0], inner)
-        backprop = None
-        if has_gradient:
-            backprop = empty(shape, inner) if xp is np else xp.empty(shape, inner)
-        ones = xp.ones(shape[1], inner)
+        loss = np.empty(shape[0], inner)
+        backprop = empty(shape, inner) if has_gradient else None
+        ones = np.ones(shape[1], inner)
 
         def block(begin: int, end: int) -> None:
             values, target = logits[begin:end], labels[begin:end]
             if backprop is not None:
                 powers = backprop[begin:end]
-            elif xp is np:
-                powers = scratch(1, target.size, inner)[0].reshape(target.shape)
             else:
-                powers = xp.empty_like(target)
+                powers = scratch(1, target.size, inner)[0].reshape(target.shape)
             # One array, which stays in the cache, holds first the exponents and at last the gradient.
             highest = values.max(axis=1, keepdims=True)
-            xp.subtract(values, highest, out=powers)
-            products = xp.matmul(target[:, None, :], powers[:, :, None])[:, 0, 0]
-            xp.exp(powers, out=powers)
+            np.subtract(values, highest, out=powers)
+            products = np.matmul(target[:, None, :], powers[:, :, None])[:, 0, 0]
+            np.exp(powers, out=powers)
             total = powers @ ones
             # -labels · log softmax, all of whose parts are positive
-            losses = xp.log(total) * (target @ ones) - products
-            if not xp.isfinite(losses).all():
+            losses = np.log(total) * (target @ ones) - products
+            if not np.isfinite(losses).all():
                 # Where a label is 0, a logit of minus infinity does not count.
-                shifted = xp.log(total)[:, None] - (values - highest)
+                shifted = np.log(total)[:, None] - (values - highest)
                 shifted *= target
-                losses = xp.where(target == 0, inner.type(0), shifted).sum(axis=1)
+                losses = np.where(target == 0, inner.type(0), shifted).sum(axis=1)
             loss[begin:end] = losses
             if backprop is not None:
-                powers *= xp.reciprocal(total)[:, None]
+                powers *= np.reciprocal(total)[:, None]
                 powers -= target
 
-        _in_row_blocks(xp, block, shape[0], shape[1] * loss.itemsize)
+        _in_row_blocks(block, shape[0], shape[1] * loss.itemsize)
         return loss.astype(dtype, copy=False), None if backprop is None else backprop.astype(
             dtype, copy=False
         )
@@ -140,24 +136,25 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
         _check_labels(logits, labels, xp is np)
         if takes(logits) and labels.dtype in (np.int32, np.int64):
             return _compiled(logits, np.ascontiguousarray(labels), has_gradient, True)
-        if xp is not np and logits.size and labels.dtype in (np.int32, np.int64):
+        if not logits.size:
+            return xp.zeros(logits.shape[:1], dtype), xp.zeros(logits.shape, dtype)
+        if xp is not np:
             return _as(dtype, cuda_rows.sparse_cross_entropy(xp, logits.astype(inner, copy=False), labels))
-        loss, backprop = xp.empty(logits.shape[0], inner), xp.empty(logits.shape, inner)
+        loss, backprop = np.empty(logits.shape[0], inner), np.empty(logits.shape, inner)
 
         def block(begin: int, end: int) -> None:
             gradient, target = backprop[begin:end], labels[begin:end]
-            rows = xp.arange(end - begin)
+            rows = np.arange(end - begin)
             values = logits[begin:end].astype(inner, copy=False)
-            xp.subtract(values, values.max(axis=1, keepdims=True), out=gradient)
+            np.subtract(values, values.max(axis=1, keepdims=True), out=gradient)
             chosen = gradient[rows, target]
-            xp.exp(gradient, out=gradient)
+            np.exp(gradient, out=gradient)
             total = gradient.sum(axis=1)
-            xp.subtract(xp.log(total), chosen, out=loss[begin:end])
+            np.subtract(np.log(total), chosen, out=loss[begin:end])
             gradient /= total[:, None]
             gradient[rows, target] -= 1
 
-        if logits.size:
-            _in_row_blocks(xp, block, logits.shape[0], logits.shape[1] * loss.itemsize)
+        _in_row_blocks(block, logits.shape[0], logits.shape[1] * loss.itemsize)
         return loss.astype(dtype, copy=False), backprop.astype(dtype, copy=False)
 
     return run

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tensorfleet_service.kernels.math.cuda_fusion import FUNCTIONS, OPTIONS, c_type, call, preamble
-from tensorfleet_service.kernels.training.recording import NotRecorded, RecordedStep, Recorder
+from tensorfleet_service.kernels.training.recording import (
+    Numbers,
+    RecordedStep,
+    Switches,
+    numbers_key,
+    record,
+)
 from tensorfleet_service.kernels.training.update_rule import Rule
 
 
@@ -39,27 +45,39 @@ def _kernel(xp: Any, steps: tuple[RecordedStep, ...], numbers: int, outputs: int
     )
 
 
+@lru_cache(maxsize=256)
+def _prepared(
+    xp: Any, rule: Rule, switches: Switches, numbers: Numbers, dtype: str
+) -> tuple[Any, tuple[Any, ...]] | None:
+    """The kernel of a rule with these numbers, and what it takes beside arrays."""
+    recorder = record(rule, switches, numbers, FUNCTIONS.__contains__)
+    if recorder is None:
+        return None
+    kernel = _kernel(xp, tuple(recorder.steps), len(recorder.numbers), rule.variables, dtype)
+    return kernel, tuple(map(np.dtype(dtype).type, recorder.numbers))
+
+
 def apply_on_gpu(
-    xp: Any, rule: Rule, attrs: dict[str, Any], values: Sequence[Any], variables: Sequence[Any], gradient: Any
+    xp: Any,
+    rule: Rule,
+    switches: Switches,
+    numbers: Sequence[Any],
+    variables: Sequence[Any],
+    gradient: Any,
 ) -> bool:
     """Applies an update in one launch; False if the rule does more than arithmetic on whole arrays.
 
     Args:
-        values: the step's numbers, in the host's memory.
+        numbers: the step's, in the host's memory.
         variables: arrays of one shape and dtype, changed in place.
         gradient: another one.
     """
     dtype = variables[0].dtype
     if dtype not in (np.float32, np.float64) or any(xp.may_share_memory(gradient, v) for v in variables):
         return False
-    recorder = Recorder(rule.scratch, FUNCTIONS.__contains__)
-    temporaries = [recorder.register(f"t{i}") for i in range(rule.scratch)]
-    outputs = [recorder.register(f"o{i}") for i in range(len(variables))]
-    try:
-        update: Callable[..., None] = rule.build(recorder, attrs)(*values)
-        update(temporaries, *outputs, recorder.register("x0"))
-    except NotRecorded:
+    found = _prepared(xp, rule, switches, numbers_key(numbers), dtype.name)
+    if found is None:
         return False
-    kernel = _kernel(xp, tuple(recorder.steps), len(recorder.numbers), len(variables), dtype.name)
-    kernel(gradient, *map(dtype.type, recorder.numbers), *variables)
+    kernel, values = found
+    kernel(gradient, *values, *variables)
     return True

@@ -134,22 +134,42 @@ def switches_of(attrs: Mapping[str, Any]) -> Switches:
     return tuple([(name, value) for name, value in attrs.items() if type(value) is bool])
 
 
+Numbers = tuple[tuple[str, bytes], ...]
+"""The numbers of a step, each by its dtype and bytes."""
+
+
+def numbers_key(numbers: Sequence[Any]) -> Numbers:
+    return tuple([(x.dtype.char, x.tobytes()) for x in numbers])
+
+
+def record(
+    rule: Rule, switches: Switches, numbers: Numbers, has: Callable[[str], bool] = has_step
+) -> Recorder | None:
+    """What a rule does with these numbers; None if that is more than the functions that there are.
+
+    The gradient is x0, and the variables are o0, o1, ….
+    """
+    recorder = Recorder(rule.scratch, has)
+    given = [np.frombuffer(value, dtype)[0] for dtype, value in numbers]
+    temporaries = [recorder.register(f"t{i}") for i in range(rule.scratch)]
+    variables = [recorder.register(f"o{i}") for i in range(rule.variables)]
+    try:
+        rule.build(recorder, dict(switches))(*given)(temporaries, *variables, recorder.register("x0"))
+    except NotRecorded:
+        return None
+    return recorder
+
+
 @lru_cache(maxsize=256)
 def _recorded(
-    rule: Rule, switches: Switches, numbers: tuple[tuple[str, bytes], ...]
+    rule: Rule, switches: Switches, numbers: Numbers
 ) -> tuple[CompiledSteps, tuple[float, ...]] | None:
-    """The compiled steps of a rule with these numbers (dtype and bytes), and what they take beside arrays.
+    """The compiled steps of a rule with these numbers, and what they take beside arrays.
 
     The variables of a model share their numbers, most of them from step to step.
     """
-    recorder = Recorder(rule.scratch)
-    given = [np.frombuffer(value, dtype)[0] for dtype, value in numbers]
-    names = [f"o{i}" for i in range(rule.variables)]
-    temporaries = [recorder.register(f"t{i}") for i in range(rule.scratch)]
-    try:
-        update = rule.build(recorder, dict(switches))(*given)
-        update(temporaries, *map(recorder.register, names), recorder.register("x0"))
-    except NotRecorded:
+    recorder = record(rule, switches, numbers)
+    if recorder is None:
         return None
     steps = tuple(recorder.steps)
     compiled = _compile(steps, 1, len(recorder.numbers), rule.variables, recorder.temporaries)
@@ -166,7 +186,7 @@ def apply_recorded(
         variables: contiguous arrays of float32 of one size, changed in place.
         gradient: another one.
     """
-    found = _recorded(rule, switches, tuple([(x.dtype.char, x.tobytes()) for x in numbers]))
+    found = _recorded(rule, switches, numbers_key(numbers))
     if found is None:
         return False
     compiled, values = found

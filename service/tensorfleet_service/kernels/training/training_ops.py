@@ -48,7 +48,7 @@ def apply_update(node: KernelNode) -> Kernel:
         values = [inputs[i] for i in numbers]
 
         def apply(arrays: list[Any], gradient: Any) -> None:
-            if node.xp is np or not apply_on_gpu(node.xp, rule, node.attrs, values, arrays, gradient):
+            if node.xp is np or not apply_on_gpu(node.xp, rule, switches, values, arrays, gradient):
                 each_block(prepare(*values), [*arrays, gradient], scratch)
 
         def dense(arrays: list[Any]) -> None:

@@ -65,7 +65,10 @@ def compile_extensions(root: Path, folder: Path) -> list[str]:
             (f"{source}_{name}", f"{source}.c", (f"-DVARIANT={name}", *flags, *own_flags))
             for name, own_flags in variants.items()
         ]
-    modules = {"_native": units, "_tls": [("tls", "tls.c", ())]}
+    modules = {
+        "_native": units,
+        "_tls": [(name, f"{name}.c", ()) for name in ("tls", "tls_beside", "tls_channel", "tls_library")],
+    }
     for module, parts in modules.items():
         with tempfile.TemporaryDirectory() as temporary:
             objects = []

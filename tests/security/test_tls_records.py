@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import _ssl
+import contextlib
+import ctypes
+import fcntl
 import os
 import signal
 import socket
 import ssl
+import struct
+import termios
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,7 +67,7 @@ def pair(pki: Pki) -> Iterator[MakePair]:
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a second thread encrypts and decrypts: never, or whatever it can."""
     monkeypatch.setattr(tls_records, "BESIDE_FROM_BYTES", request.param)
-    monkeypatch.setattr(tls_records, "_CORES", 2)
+    monkeypatch.setattr(tls_records, "_CORES", 4)
 
 
 @pytest.mark.usefixtures("threads")
@@ -226,20 +233,125 @@ def test_a_signal_interrupts_a_large_tensor(pair: MakePair) -> None:
     assert main is not None
 
     def go_on() -> None:
-        assert interrupted.wait(TIMEOUT)  # the first part was read, and no other one comes before
+        # No other part comes before. A thread that waits sees a signal; one that still computes does not.
+        end = time.monotonic() + TIMEOUT
+        while not interrupted.wait(0.05):
+            assert time.monotonic() < end
+            signal.pthread_kill(main, signal.SIGUSR1)
         one.sendall(bytes(9_000_000))
 
-    timer = threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGUSR1))
     thread = in_thread(go_on)
     try:
-        timer.start()
         got, size = 0, 10_000_000
         while got < size:
             got += other.recv_into(memoryview(bytearray(size - got)), 0, socket.MSG_WAITALL)
     finally:
-        timer.join()
         join(thread)
         signal.signal(signal.SIGUSR1, before)
+
+
+def outgoing(sock: TlsSocket) -> int:
+    """Bytes that the system has, and the other side's has not yet."""
+    return struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_connection_that_breaks_in_the_middle_says_so_after_its_bytes(pair: MakePair) -> None:
+    one, other = pair()
+    data = os.urandom(3_000_000)
+    buffer = memoryview(bytearray(30_000_000))
+    got, ends = 0, []
+
+    def read() -> None:
+        nonlocal got
+        try:
+            while part := other.recv_into(buffer[got:], 0, socket.MSG_WAITALL):
+                got += part
+        except OSError as e:
+            ends.append(e)
+        with pytest.raises(ConnectionResetError):  # and for every later call
+            other.recv_into(buffer)
+
+    thread = in_thread(read)
+    one.sendall(data)
+    until(lambda: not outgoing(one))
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # to end without a goodbye
+    one.close()
+    join(thread)
+    assert buffer[:got] == data
+    assert [type(e) for e in ends] == [ConnectionResetError]
+
+
+def test_nothing_is_waited_for_after_the_end(pair: MakePair) -> None:
+    one, other = pair(False, True)
+    one.sendall(b"the last")
+    with pytest.raises(ssl.SSLWantReadError):
+        one._tls.unwrap()  # says that nothing follows, and leaves the socket open
+    one._flush()
+    other.settimeout(TIMEOUT)
+    buffer = bytearray(100)
+    assert other.recv_into(buffer, 0, socket.MSG_WAITALL) == 8
+    assert [other.recv_into(buffer) for _ in range(3)] == [0, 0, 0]
+
+
+def test_errors_that_others_left_with_the_library_are_not_taken_for_its_own(pair: MakePair) -> None:
+    one, other = pair(False, True)
+    sealed = one.seal([b"in two parts"])
+    heard: list[bytes] = []
+
+    def read() -> None:
+        library = ctypes.CDLL(_ssl.__file__)  # whose functions are those of its OpenSSL, too
+        library.ERR_new()
+        library.ERR_set_error(20, 1, None)
+        buffer = bytearray(12)
+        other.recv_into(buffer, 0, socket.MSG_WAITALL)
+        heard.append(bytes(buffer))
+
+    thread = in_thread(read)
+    one.send_sealed(sealed[:10])
+    until(lambda: not outgoing(one))
+    one.send_sealed(sealed[10:])
+    join(thread)
+    assert heard == [b"in two parts"]
+
+
+def test_a_second_thread_needs_a_core(pair: MakePair, monkeypatch: pytest.MonkeyPatch) -> None:
+    def apart(client: str) -> socket.socket:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            sock = socket.create_connection(listening.getsockname(), source_address=(client, 0))
+            listening.accept()[0].close()
+        return sock
+
+    with apart("127.0.0.1") as near, apart("127.0.0.2") as far, socket.socket() as lost:
+        for cores, expected in ((1, [False] * 3), (2, [False, True, False]), (4, [True, True, False])):
+            monkeypatch.setattr(tls_records, "_CORES", cores)
+            assert [tls_records._has_core_beside(sock) for sock in (near, far, lost)] == expected
+
+
+def test_a_peer_that_asks_for_new_keys_without_end_is_given_up(pair: MakePair) -> None:
+    one, other = pair(False, True)
+    other.settimeout(TIMEOUT)
+    library = ctypes.CDLL(_ssl.__file__)
+    inner: Any = one._tls._sslobj  # type: ignore[attr-defined]
+    words = (ctypes.c_void_p * (type(inner).__basicsize__ // 8)).from_address(id(inner))
+    found = ctypes.c_void_p(words[list(words).index(id(inner.context)) - 1])
+
+    def ask() -> None:
+        with contextlib.suppress(OSError):  # once the other side is gone
+            for _ in range(40_000):
+                assert library.SSL_key_update(found, 1) == 1
+                one.sendall(b"x")
+
+    def read() -> None:
+        buffer = bytearray(40_000)
+        while other.recv_into(buffer):
+            pass
+
+    thread = in_thread(ask)
+    with pytest.raises(ConnectionError, match="TLS: "):
+        read()
+    other.close()
+    join(thread)
 
 
 def test_the_fastest_suite_is_used(pair: MakePair) -> None:
@@ -272,8 +384,9 @@ def test_a_byte_that_was_changed_on_its_way_ends_the_connection(pair: MakePair) 
     assert other.recv_into(buffer) == 9
     spoil.set()
     one.sendall(b"as it is not")
-    with pytest.raises(ConnectionError, match=r"TLS: .*mac"):
-        other.recv_into(buffer)
+    for _ in range(2):
+        with pytest.raises(ConnectionError, match=r"TLS: .*mac"):
+            other.recv_into(buffer)
     one.shutdown(socket.SHUT_RDWR)
     other.shutdown(socket.SHUT_RDWR)
     for thread in threads:

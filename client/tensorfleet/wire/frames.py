@@ -68,6 +68,7 @@ class Kind(IntEnum):
     PUSH_ALL = 13  # number: step; meta: the edges; a tensor for each
     BEAT = 14  # between tasks: a sign of life
     AUTH = 15  # before HELLO: a part of the proof that both sides know the cluster secret
+    GPU = 16  # number: a chunk of a GPU's memory, detail: what is said about it; meta: the rest of it
 
 
 class Method(IntEnum):
@@ -93,6 +94,8 @@ class Method(IntEnum):
 # The flags of a frame.
 DEAD = 1
 TRACE = 2
+IN_GPU = 4
+"""A PUSH whose meta says where in a shared chunk of a GPU's memory its tensor is."""
 HAS_META = 128
 """The head starts with the meta's size: set for frames that have both a meta and tensors."""
 META_SIZE = struct.Struct("<I")

@@ -95,6 +95,10 @@ class TlsSocket:
         """Reads and writes by compiled code from now on, if there is any; nobody else is at the socket."""
         if not self._takes_descriptors:
             self.records = tls_records.over(self._tls, self._in, self._sock)
+        if self.records is not None:
+            # A call less for each message.
+            self.recv_into = self.records.recv_into  # type: ignore[method-assign]
+            self.sendall = self.records.sendall  # type: ignore[method-assign]
 
     def _flush(self) -> None:
         if data := self._out.read():
@@ -117,9 +121,7 @@ class TlsSocket:
         return self._sock.send(data, flags)
 
     def sendall(self, data: Any) -> None:
-        if self.records is not None:
-            self.records.send([data], True)
-        elif len(data) <= SEALED_BYTES:
+        if len(data) <= SEALED_BYTES:
             self._sock.sendall(self.seal((data,)))
         else:
             self.sendmsg((data,))
@@ -147,9 +149,6 @@ class TlsSocket:
 
     def recv_into(self, view: Any, size: int = 0, flags: int = 0) -> int:
         """Fills a buffer with what has come, or as a whole with MSG_WAITALL; 0 at the end of the stream."""
-        if self.records is not None:
-            filled: int = self.records.recv_into(view, size, flags)
-            return filled
         view = memoryview(view)[: size or None]
         whole = bool(int(flags) & _WAITALL)
         size = len(view)

@@ -22,7 +22,7 @@ _logger = logging.getLogger(__name__)
 
 SWITCH = "TENSORFLEET_NATIVE"
 
-INTERFACE = 2
+INTERFACE = 3
 """Version of the functions that are called here; the module has the same number."""
 
 RENEWED_AFTER_RECORDS = 1 << 23
@@ -83,7 +83,7 @@ def over(tls: ssl.SSLObject, arrived: ssl.MemoryBIO, sock: socket.socket) -> Any
     if found is None or inner is None:
         return None
     rest = arrived.read()
-    size, beside = type(inner).__basicsize__, BESIDE_FROM_BYTES if _CORES > 1 else 0
+    size, beside = type(inner).__basicsize__, BESIDE_FROM_BYTES if _has_core_beside(sock) else 0
     try:
         records = found.open(inner, inner.context, size, sock.fileno(), rest, RENEWED_AFTER_RECORDS, beside)
     except (OSError, MemoryError) as e:
@@ -94,6 +94,16 @@ def over(tls: ssl.SSLObject, arrived: ssl.MemoryBIO, sock: socket.socket) -> Any
         return None
     records.settimeout(sock.gettimeout())
     return records
+
+
+def _has_core_beside(sock: socket.socket) -> bool:
+    """Whether a second thread would have a core, when this thread and the other side are busy, too."""
+    try:
+        is_here = sock.family == socket.AF_UNIX or sock.getpeername()[0] == sock.getsockname()[0]
+    except OSError:  # the other side has gone
+        return False
+    cores = _CORES // 2 if is_here else _CORES
+    return cores > 1
 
 
 def _inner(tls: ssl.SSLObject) -> Any:

@@ -16,6 +16,8 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tests.gpu import strict_ipc, strict_nccl
+from tests.gpu.strict_array import machine
 
 LIMIT_SECONDS = 20.0
 
@@ -35,6 +37,8 @@ op("TestEntered() -> (done: bool)", "gate: string", shape=_scalar, stateful=True
 op("TestRelease() -> (done: bool)", "gate: string", shape=_scalar, stateful=True)
 op("TestStatus() -> (counts: int64)", shape=lambda operation: [(None,)], stateful=True)
 op("TestCollectives() -> (count: int64)", shape=_scalar, stateful=True)
+op("TestGpuCollectives() -> (count: int64)", shape=_scalar, stateful=True)
+op("TestGpuTraffic() -> (counts: int64)", shape=lambda operation: [(None,)], stateful=True)
 
 
 class _Gate:
@@ -132,6 +136,31 @@ def _status(node: KernelNode) -> Kernel:
 @kernel("TestCollectives")
 def _collectives(node: KernelNode) -> Kernel:
     return lambda: np.int64(len(_worker[0].collectives))
+
+
+@kernel("TestGpuTraffic")
+def _gpu_traffic(node: KernelNode) -> Kernel:
+    def run() -> Any:
+        found = _worker[0]._peers.gpu_traffic.values()
+        sent, received = sum(t.sent_bytes for t in found), sum(t.received_bytes for t in found)
+        return np.array([sent, received, strict_ipc.opened(), len(machine.counters.to_host)], np.int64)
+
+    return run
+
+
+@kernel("TestGpuCollectives")
+def _gpu_collectives(node: KernelNode) -> Kernel:
+    return lambda: np.int64(strict_nccl.made)
+
+
+def gpu_collectives() -> Tensor:
+    """The number of NCCL communicators that the task has made."""
+    return apply_op("TestGpuCollectives")  # type: ignore[no-any-return]
+
+
+def gpu_traffic() -> Tensor:
+    """Bytes sent and received by GPUs' memory, chunks of others that are open, and copies to the host."""
+    return apply_op("TestGpuTraffic")  # type: ignore[no-any-return]
 
 
 def block(x: Tensor, gate: str) -> Tensor:

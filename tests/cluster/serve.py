@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -13,6 +14,7 @@ from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.server import TaskServer
 from tests.cluster import networks, ops
+from tests.gpu import strict_array, strict_cupy
 
 
 def main(settings: dict[str, Any], control: Connection, log: str) -> None:
@@ -25,6 +27,12 @@ def main(settings: dict[str, Any], control: Connection, log: str) -> None:
     if network is not None:
         os.environ["TENSORFLEET_INSECURE"] = "yes"  # a host of its own, which nobody else reaches
     networks.enter(network)
+    stand_in = settings.pop("stand_in", None)
+    if stand_in is not None:
+        sys.modules["cupy"] = strict_cupy.module
+        sys.modules["cupy.cuda"] = strict_cupy.module.cuda
+        strict_array.machine.reset(2)
+        os.environ.update(stand_in)
     server = TaskServer(
         ClusterSpec(settings.pop("cluster")),
         settings.pop("job"),

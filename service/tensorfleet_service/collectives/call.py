@@ -39,6 +39,9 @@ class Verb(IntEnum):
     BROKEN = 6  # member to leader, number: round; the error
     STOPPED = 7  # member to leader; a device, a key: its step has failed before its collective began
     RESULT = 8  # leader to member, number: round; the task's joins, all members, the result of small tensors
+    LATE = 9  # member to leader, number: join; as JOIN, with a standing round, and how long it has waited
+    LEFT = 10  # member to leader, number: join; a member that came late has its result
+    VOID = 11  # member to members, number: a standing round; its base, and why there will be none
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Call:
         merge_op, final_op: of a reduction, else "".
         sends: whether the member is the sender of a broadcast.
         seconds: the time after which the member gives up.
+        gpu: what identifies the GPU that it is on, if NCCL is there; else "".
     """
 
     kind: str
@@ -67,6 +71,7 @@ class Call:
     final_op: str
     sends: bool
     seconds: float
+    gpu: str = ""
 
     @property
     def key(self) -> Key:
@@ -79,7 +84,12 @@ class Call:
     @cached_property
     def is_small(self) -> bool:
         """Whether the leader computes the result; members that agree have the same answer."""
-        return np.dtype(self.dtype).itemsize * math.prod(self.shape) <= SMALL_BYTES
+        return self.nbytes <= SMALL_BYTES
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The size of the member's tensor."""
+        return int(np.dtype(self.dtype).itemsize * math.prod(self.shape))
 
     def result_shape(self, members: int) -> tuple[int, ...]:
         """The shape of the result of so many members."""
@@ -109,7 +119,8 @@ class Call:
         return ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {field: getattr(self, field) for field in _FIELDS}
+        # Tasks of earlier versions know nothing of GPUs.
+        return {field: getattr(self, field) for field in _FIELDS if field != "gpu" or self.gpu}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Call:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tensorfleet.core import errors
 from tensorfleet_service.collectives.call import Call, Key, Place
-from tensorfleet_service.collectives.ring import Ring
+from tensorfleet_service.collectives.standing import Standing
 from tensorfleet_service.threads.future import Future
+
+_numbers = itertools.count(1)
 
 
 class Group:
@@ -17,39 +20,62 @@ class Group:
     Attributes:
         members: the members of the last successful collective, with the incarnations of their tasks.
         failures: the number of its collectives that have failed here.
+        communicator: the device's part of the group's NCCL communicator, once there is one.
+        number: that of the record among those of the process, from 1 on.
     """
 
-    __slots__ = ("__weakref__", "failures", "members")
+    __slots__ = ("__weakref__", "communicator", "failures", "members", "number")
 
     def __init__(self) -> None:
+        self.number = next(_numbers)
+        self.communicator: Any = None
         self.members: list[Place] = []
         self.failures = 0
 
 
 @dataclass(slots=True)
 class CollectiveMember:
-    """A device of this task in a collective that has not ended."""
+    """A device of this task in a collective that has not ended.
+
+    Attributes:
+        standing: the leave by which it has begun without the leader.
+        began: the monotonic time of that.
+        is_known: whether the leader has been told of it.
+    """
 
     call: Call
     value: Any
     future: Future
     group: Group
     round_id: int = 0
+    standing: Standing | None = None
+    began: float = 0.0
+    is_known: bool = True
+
+
+class Round(Protocol):
+    """What brings the members' data together: a ring, an exchange, or NCCL."""
+
+    @property
+    def round_id(self) -> int: ...
+    def receive(self, number: int, array: Any) -> None: ...
+    def needs(self, position: int) -> bool: ...
+    def end(self) -> None: ...
 
 
 @dataclass(slots=True)
 class Running:
-    """A ring that this task takes part in.
+    """A ring, or an exchange, that this task takes part in.
 
     Attributes:
         joins: the task's members.
-        before: the task that it receives from.
+        tasks: all tasks that take part, in their order.
         members: all members.
     """
 
-    ring: Ring
+    data: Round
     joins: list[int]
-    before: Place
+    tasks: list[Place]
     members: list[Place]
 
 

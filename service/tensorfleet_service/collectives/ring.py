@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorfleet.core import errors
+from tensorfleet.wire.buffers import empty
 from tensorfleet_service.collectives.call import Call
 
 CHUNK_BYTES = 1 << 20
@@ -45,6 +46,18 @@ def combine(call: Call, values: list[Any]) -> Any:
 
 def _never(*arguments: Any) -> None:
     """For a ring of one task, which sends nothing."""
+
+
+def final(call: Call, array: Any, members: int) -> None:
+    """Does what is left of a reduction over so many members, in place."""
+    if call.final_op != "Div":
+        return
+    size = array.dtype.type(members)
+    if array.dtype.kind != "i":
+        np.divide(array, size, out=array)
+        return
+    quotient = array // size  # towards zero, as integers are divided in TensorFlow's Div
+    np.add(quotient, (array < 0) & (quotient * size != array), out=array)
 
 
 class _Chunk(NamedTuple):
@@ -105,12 +118,12 @@ class Ring:
         size = int(np.prod(call.shape, dtype=np.int64))
         if call.kind == "reduce":
             self._own = self._sum(values)
-            self._out = np.empty(size, self._own.dtype)
+            self._out = empty((size,), self._own.dtype)
             bounds = [size * i // tasks for i in range(tasks + 1)]
             # The last task to add to a segment is the first to have the result.
             self._origins = [(i - 1) % tasks for i in range(tasks)]
         elif call.kind == "gather":
-            self._out = np.empty(size * members, values[0].dtype)  # type: ignore[union-attr]
+            self._out = empty((size * members,), values[0].dtype)  # type: ignore[union-attr]
             ranks = [sum(self._counts[:i]) for i in range(tasks + 1)]
             bounds = [size * rank for rank in ranks]
             self._origins = list(range(tasks))
@@ -118,7 +131,7 @@ class Ring:
                 self._out[size * i : size * (i + 1)] = value
         else:
             sent = next((value for value in values if value is not None), None)
-            self._out = np.empty(size, np.dtype(call.dtype)) if sent is None else sent
+            self._out = empty((size,), call.dtype) if sent is None else sent
             bounds = [0, size]
             self._origins = [self._source]
         self._cut(bounds)
@@ -144,7 +157,8 @@ class Ring:
         reduces = self._call.kind == "reduce"
         if tasks == 1:
             if reduces:
-                self._out = self._final(self._own)
+                self._out[:] = self._own
+                final(self._call, self._out, sum(self._counts))
             chunks: list[int] = []
             first: list[int] = []
         else:
@@ -165,6 +179,10 @@ class Ring:
         for number, array in backlog:
             self._take(number, array)
         self._count()
+
+    def needs(self, position: int) -> bool:
+        """Whether something may still come from the task at this position."""
+        return position == (self._position - 1) % len(self._counts)
 
     def receive(self, number: int, array: Any) -> None:
         """Takes a chunk from the preceding task.
@@ -192,24 +210,18 @@ class Ring:
         origin = self._origins[segment]
         if phase == _REDUCED:
             # Nobody else has the received array, so the sum is written into it.
-            MERGES[self._call.merge_op](array, self._own[start:stop], out=array)
+            merge = MERGES[self._call.merge_op]
             if origin != self._position:
-                self._send(self.round_id, number, array)
+                self._send(self.round_id, number, merge(array, self._own[start:stop], out=array))
                 return
-            array = self._final(array)
-        self._out[start:stop] = array
+            merge(array, self._own[start:stop], out=self._out[start:stop])
+            array = self._out[start:stop]
+            final(self._call, array, sum(self._counts))
+        else:
+            self._out[start:stop] = array
         if (self._position + 1) % len(self._counts) != origin:
             self._send(self.round_id, index << _PHASE_BITS | _FINAL, array)
         self._count()
-
-    def _final(self, array: Any) -> Any:
-        if self._call.final_op != "Div":
-            return array
-        size = array.dtype.type(sum(self._counts))
-        if array.dtype.kind != "i":
-            return array / size
-        quotient = array // size  # towards zero, as integers are divided in TensorFlow's Div
-        return quotient + ((array < 0) & (quotient * size != array))
 
     def _count(self) -> None:
         with self._lock:

@@ -35,6 +35,8 @@ from tensorfleet.wire.frames import (
     pushed_edges,
     unpack_error,
 )
+from tensorfleet_service.devices.ipc import Chunk, Exports, Imports, Verb
+from tensorfleet_service.devices.scope import Outgoing
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.relief import RELIEF
@@ -43,6 +45,8 @@ from tensorfleet_service.threads.run_queue import run_queue
 from tensorfleet_service.threads.spin import SPINNER
 
 if TYPE_CHECKING:
+    from tensorfleet.wire.traffic import Traffic
+    from tensorfleet_service.devices.scope import Scope
     from tensorfleet_service.net.peers import AnyPeer
     from tensorfleet_service.tracing.trace import StepTrace
 
@@ -67,6 +71,7 @@ class TaskService(Protocol):
     def keep(self, step_id: int, edge: int, value: Any) -> None: ...
     def abort(self, step_id: int, error: errors.OpError) -> None: ...
     def submit(self, function: Callable[..., None], *arguments: Any) -> None: ...
+    def gpu(self, number: int) -> Scope | None: ...
     def peer_lost(self, peer: AnyPeer) -> None: ...
 
 
@@ -93,9 +98,28 @@ class Peer:
         self._lock = threading.Lock()
         self._calls: dict[int, _Call] = {}
         self._steps: dict[int, tuple[MemberDone, StepTrace | None]] = {}
+        self._exports: Exports | None = None
+        self._imports: Imports | None = None
         self._turn = threading.Lock()  # of the two below
         self._reader: threading.Thread | None = None
         self.began = 0.0
+
+    def share_gpus(self, stock: list[Chunk], traffic: Traffic) -> None:
+        """Lets tensors of GPUs go there without the host's memory, if the system allows; before `start`.
+
+        Args:
+            stock: the chunks of earlier connections to the task.
+            traffic: where the tensors are counted.
+        """
+        if self._connection.arena is not None:  # a process of the same user on this machine
+            self._exports = Exports(self._tell_of_gpu, stock, traffic)
+            self._imports = Imports(self._tell_of_gpu, traffic)
+
+    def _tell_of_gpu(self, verb: Verb, chunk: int, meta: bytes) -> None:
+        try:
+            self._send(encode(Kind.GPU, chunk, verb, meta))
+        except errors.UnavailableError as e:
+            log.debug("%s was not told of a GPU's memory: %s", self.task, e.message)
 
     def start(self) -> None:
         """Begins to read; call it once the peer is known to those who may be asked for it.
@@ -185,6 +209,13 @@ class Peer:
 
     def push(self, step_id: int, edge: int, value: Any) -> None:
         """Sends a tensor."""
+        if type(value) is Outgoing:
+            exports = self._exports  # which the end of the connection takes away
+            place = None if exports is None or edge >= 1 << 64 else exports.put(value)
+            if place is not None:
+                self._send(encode(Kind.PUSH, step_id, edge, place, flags=frames.IN_GPU))
+                return
+            value = value.to_host()
         if edge >= 1 << 64:  # in nested loops, with the numbers of their iterations
             meta = edge.to_bytes((edge.bit_length() + 7) // 8, "little")
             tensors, flags = ((), frames.DEAD) if value is DEAD else ((value,), 0)
@@ -317,7 +348,9 @@ class Peer:
                 if kind == Kind.PUSH:
                     # Runs on this thread, and runs that they make runnable, are short, so everything that
                     # they send may go out together.
-                    if not frame.tensors and not frame.flags & frames.DEAD:
+                    if frame.flags & frames.IN_GPU:
+                        frame = self._in_gpu(frame)
+                    elif not frame.tensors and not frame.flags & frames.DEAD:
                         _check_tensors(frame, 1)
                     with cork(), run_queue():
                         edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.detail
@@ -334,6 +367,13 @@ class Peer:
                         self._service.run_graph(
                             self, frame.number, frame.detail, frame.tensors, bool(frame.flags & TRACE)
                         )
+                elif kind in _COLLECTIVE:
+                    with cork(), run_queue():
+                        self._handle(frame)
+                        # Steps that it completes go on at the end of this block, and may be relieved.
+                        self.began = time.monotonic()
+                        if RELIEF.asleep:
+                            RELIEF.wake()
                 else:
                     self._handle(frame)
                 del frame  # its tensors live on where they are used, not here
@@ -365,6 +405,21 @@ class Peer:
         else:
             self._service.abort(frame.number, error)
 
+    def _in_gpu(self, frame: Frame) -> Frame:
+        """A PUSH with its tensor, which is in a GPU's memory."""
+        if self._imports is None:
+            raise ValueError("a tensor in a GPU's memory, which is not shared")
+        value = self._imports.arrived(frame.meta)
+        return Frame(frame.kind, 0, frame.number, frame.detail, b"", (value,))
+
+    def _about_gpu(self, frame: Frame) -> None:
+        if self._imports is None or self._exports is None:
+            raise ValueError("a message about a GPU's memory, which is not shared")
+        if frame.detail == Verb.OFFER:
+            self._service.submit(self._imports.open, frame.number, frame.meta, self._service.gpu)
+        else:
+            self._exports.answered(frame.detail, frame.number, frame.meta)
+
     def _handle(self, frame: Frame) -> None:
         match frame.kind:
             case Kind.BEAT:
@@ -375,6 +430,8 @@ class Peer:
                 self._service.chunk(frame.number, frame.detail, frame.tensors[0])
             case Kind.COLLECTIVE:
                 self._service.collective(self, frame)
+            case Kind.GPU:
+                self._about_gpu(frame)
             case Kind.CALL:
                 self._service.submit(self._answer, frame)
             case Kind.REPLY:
@@ -436,12 +493,20 @@ class Peer:
             except KeyError:
                 break  # another thread has taken the last one
             done(error, ())
+        if self._exports is not None:
+            self._exports.close()
         self._service.peer_lost(self)
+        if self._imports is not None:
+            self._imports.close()  # waits for the GPU, so it comes last
+        self._exports = self._imports = None  # which refer to this
 
 
 _RUNNING = frozenset((Kind.PUSH, Kind.PUSH_ALL, Kind.RESULT, Kind.RUN_GRAPH))
-"""Frames that may run plans. Only these are relieved: the others are short, and some, such as those about
-collectives, have to be done in their order, and before the end of the connection."""
+"""Frames that may run plans. Only these are relieved: the others are short, and some have to be done in their
+order, and before the end of the connection."""
+
+_COLLECTIVE = frozenset((Kind.COLLECTIVE, Kind.CHUNK))
+"""Frames about collectives, which are handled in their order; the steps that they complete run afterwards."""
 
 
 def _check_tensors(frame: Frame, count: int) -> None:

@@ -25,6 +25,7 @@ from tensorfleet.wire.connection import cork
 from tensorfleet.wire.frames import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices.memory import exhausted
+from tensorfleet_service.devices.scope import Outgoing
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
 from tensorfleet_service.net.limits import check_room, parse
@@ -182,6 +183,8 @@ class GrpcPeer:
 
     def push(self, step_id: int, edge: int, value: Any) -> None:
         """Keeps a tensor until the peer asks for it."""
+        if type(value) is Outgoing:
+            value = value.to_host()
         self._service.keep(step_id, edge, value)
 
     def pull(self, step_id: int, edge: int, key: str) -> Callable[[], None]:

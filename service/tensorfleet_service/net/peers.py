@@ -25,12 +25,16 @@ from tensorfleet_service.net.peer_grpc import GrpcPeer
 
 if TYPE_CHECKING:
     from tensorfleet.proto import fleet_pb2
+    from tensorfleet_service.devices.ipc import Chunk
     from tensorfleet_service.executor.step import Push
     from tensorfleet_service.net.discovery import Discovery
 
 log = logging.getLogger(__name__)
 
 AnyPeer = Peer | GrpcPeer
+
+SHARES_GPUS = "shares_gpus"
+"""What a task says of itself in HELLO if it knows frames about GPUs' memory."""
 
 
 class Peers:
@@ -41,8 +45,7 @@ class Peers:
         addresses: the gRPC addresses by the tasks' canonical names.
         discover: asks the task at an address for its stream endpoint.
         streams: whether this task has a stream endpoint. Two tasks are connected by stream if both have one,
-            as
-            both have to know how tensors are sent.
+            as both have to know how tensors are sent.
         heart: notices tasks that have fallen silent.
         security: the credentials of this task, and what it requires of the others.
     """
@@ -68,8 +71,13 @@ class Peers:
         self._service: TaskService | None = None
         self._lock = threading.Lock()
         self._peers: dict[str, AnyPeer] = {}
+        # All streams that have not ended: two tasks that connect to each other at once have a second one.
+        self._streamed: set[Peer] = set()
         self._connecting: dict[str, threading.Lock] = {}
         self._reconnecting: set[str] = set()
+        self.gpu_traffic = {name: Traffic() for name in self.traffic}
+        """What of the traffic went from a GPU's memory to another's."""
+        self._chunks: dict[str, list[Chunk]] = {name: [] for name in self.traffic}
         self._stopped = threading.Event()
         self.problems: dict[str, str] = {}
         """The reason why the last attempt to connect to a task failed."""
@@ -220,7 +228,7 @@ class Peers:
         else:
             return self._add_grpc(task, endpoint, address)
         try:
-            about = {"task": self.task, "incarnation": self.incarnation}
+            about = {"task": self.task, "incarnation": self.incarnation, SHARES_GPUS: True}
             connection, hello = greet(sock, about, task, self._security, host_of(address))
         except Exception as e:
             sock.close()
@@ -234,7 +242,7 @@ class Peers:
             raise errors.InvalidArgumentError(
                 None, None, f"The stream endpoint of {task} at {address} says to be {hello.get('task')}"
             )
-        return self._add(connection, task, hello["incarnation"], address)
+        return self._add(connection, task, hello["incarnation"], address, bool(hello.get(SHARES_GPUS)))
 
     def accept(self, connection: Connection, hello: dict[str, Any]) -> None:
         """Accepts or refuses a connection of somebody who claims to be a task."""
@@ -247,27 +255,37 @@ class Peers:
             connection.refuse(errors.InvalidArgumentError(None, None, f"{self.task} refuses: {text}"))
             return
         try:
-            self._add(connection, task, incarnation, address)
+            self._add(connection, task, incarnation, address, bool(hello.get(SHARES_GPUS)))
         except (errors.UnavailableError, RuntimeError, MemoryError) as e:
             log.warning("the connection of %s was refused: %s", task, e)
             connection.refuse(errors.UnavailableError(None, None, f"{self.task} has no thread for it: {e}"))
 
-    def _add(self, connection: Connection, task: str, incarnation: int, address: str) -> Peer:
+    def _add(
+        self, connection: Connection, task: str, incarnation: int, address: str, shares_gpus: bool
+    ) -> Peer:
         assert self._service is not None
         connection.count_in(self.traffic[task])
         peer = Peer(connection, task, incarnation, address, self._service)
-        self._heart.watch(peer)
+        if shares_gpus:
+            peer.share_gpus(self._chunks[task], self.gpu_traffic[task])
         with self._lock:
+            open_yet = not self._stopped.is_set()
+            if open_yet:
+                self._streamed.add(peer)
             known = self._peers.get(task)
-            if known is None or known.lost is not None or known.incarnation != incarnation:
+            if open_yet and (known is None or known.lost is not None or known.incarnation != incarnation):
                 self._peers[task] = peer
+        if not open_yet:
+            connection.close()
+            raise errors.UnavailableError(None, None, f"{self.task} is being stopped")
+        self._heart.watch(peer)
         if known is not None and known.lost is None and known.incarnation != incarnation:
             known.close()  # the task has restarted, so its earlier connection leads nowhere
         try:
             peer.start()
         except (RuntimeError, MemoryError) as e:
             peer.silent(str(e))  # `get` connects anew
-            self._heart.forget(peer)
+            self.forget(peer)
             assert peer.lost is not None
             raise peer.lost from None
         return peer
@@ -297,16 +315,21 @@ class Peers:
     def forget(self, peer: AnyPeer) -> None:
         """Stops listening for signs of life of a lost peer."""
         self._heart.forget(peer)
+        with self._lock:
+            self._streamed.discard(peer)
 
     def flush(self, end: float) -> None:
         """Waits until the sockets have taken all frames, or the monotonic time is `end`."""
-        for peer in list(self._peers.values()):
-            if isinstance(peer, Peer):
-                peer.flush(max(end - time.monotonic(), 0))
+        with self._lock:
+            streamed = list(self._streamed)
+        for peer in streamed:
+            peer.flush(max(end - time.monotonic(), 0))
 
     def close(self) -> None:
-        self._stopped.set()
-        for peer in list(self._peers.values()):
+        with self._lock:
+            self._stopped.set()
+            peers = {*self._peers.values(), *self._streamed}
+        for peer in peers:
             peer.close()
 
 

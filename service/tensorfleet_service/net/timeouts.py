@@ -29,6 +29,9 @@ EARLY_SECONDS = 30.0
 COLLECTIVE_SECONDS = 1800.0
 """For a member of a collective without a time of its own, until it gives up."""
 
+LATE_SECONDS = 0.05
+"""For the members of a group that has met before, until a member that waits for them tells the leader."""
+
 LEADER_SECONDS = 5.0
 """For one attempt to reach the leader."""
 

@@ -232,9 +232,10 @@ def test_what_comes_with_a_request_to_join_must_be_what_it_says(tensors: tuple[A
     request = call("reduce", [np.ones(2, np.float32)] * 2).to_dict()
     try:
         with pytest.raises(ValueError, match="a request to join a collective came with"):
-            leader.receive(None, Verb.JOIN, 1, {"call": request, "known": []}, tensors)
+            leader.receive(None, Verb.JOIN, 1, {"call": request, "known": [], "after": None}, tensors)
         assert len(leader) == 0
-        leader.receive(None, Verb.JOIN, 1, {"call": request, "known": []}, (np.ones(2, np.float32),))
+        fields = {"call": request, "known": [], "after": None}
+        leader.receive(None, Verb.JOIN, 1, fields, (np.ones(2, np.float32),))
         assert len(leader) > 0
     finally:
         deadlines.close()

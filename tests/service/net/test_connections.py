@@ -44,6 +44,7 @@ from tensorfleet_service.security.principal import Principal
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.turns import Turns
 from tests.cluster.processes import free_ports
+from tests.cluster.together import Servers
 from tests.until import until
 
 SECONDS = 20.0
@@ -557,6 +558,25 @@ def test_closed_connections_keep_no_shared_memory(
         until(lambda: memory_files() == mapped() == 0, SECONDS)
     finally:
         gc.enable()
+
+
+@pytest.mark.cluster
+def test_stopped_tasks_keep_no_second_connection() -> None:
+    """Tasks that connect to each other at the same time have two connections; one of them has no name."""
+    together = Servers(2)
+    try:
+        first, second = together.servers
+        names = [server.task for server in together.servers]
+        peers = [
+            first._peers._try(names[1], first._peers.addresses[names[1]], SECONDS),
+            second._peers._try(names[0], second._peers.addresses[names[0]], SECONDS),
+        ]
+        assert all(peer.lost is None for peer in peers)
+    finally:
+        together.stop()
+    until(lambda: all(peer.lost is not None for peer in peers), SECONDS)
+    with pytest.raises(errors.UnavailableError, match="is being stopped"):
+        first._peers._add(Connection(socket.socketpair()[0], OTHER), names[1], 1, "", False)
 
 
 def test_no_free_descriptor_is_said_once(

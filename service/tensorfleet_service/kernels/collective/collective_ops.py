@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, format_dims
 from tensorfleet_service.collectives.call import Call, Key
+from tensorfleet_service.collectives.device_value import DeviceValue, gpu_of
 from tensorfleet_service.collectives.member import Group
-from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.registry import AsyncKernel, KernelNode, kernel
 
 
@@ -25,7 +27,8 @@ class _Member:
         self.sends = node.op.startswith("CollectiveBcastSend")
         self._node = node
         self._service = node.resources.collectives
-        self._moves = movers(node.xp)
+        by_ring = attrs.get("communication_hint") == b"ring"
+        self._gpu = "" if by_ring else gpu_of(node.xp)
         self._dtype = node.output_types[0].name
         self._merge_op, self._final_op = (
             attrs[name].decode() if kind == "reduce" else "" for name in ("merge_op", "final_op")
@@ -54,8 +57,6 @@ class _Member:
         group = self._use((group_key, instance_key))
         if self._service is None or group is None:
             raise errors.InternalError(None, None, f"{node.device} takes part in no collectives")
-        if value is not None and self._moves is not None:
-            value = self._moves[1](value)
         call = Call(
             self.kind,
             node.op,
@@ -70,9 +71,13 @@ class _Member:
             self._final_op,
             self.sends,
             self._seconds,
+            self._gpu,
         )
-        future = self._service.join(call, value, group)
-        return future if self._moves is None else future.then(self._moves[0])
+        if node.xp is np:
+            return self._service.join(call, value, group)
+        here = DeviceValue(node.xp, value)
+        # What is small goes to the leader with the request.
+        return self._service.join(call, here.to_host() if call.is_small else here, group).then(here.take)
 
     def watch(self) -> Callable[[errors.OpError], None]:
         """The function that releases the other members if a step fails before this node has run.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,14 @@ from tensorfleet_service.collectives.call import Call, Key, Place, Verb, describ
 from tensorfleet_service.collectives.ring import combine
 from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.feed_layout import task_of
+from tensorfleet_service.net import limits
+from tensorfleet_service.worker.collectives import nccl
 
 if TYPE_CHECKING:
     from tensorfleet_service.net.peer import Peer
     from tensorfleet_service.threads.deadlines import Deadline, Deadlines
+
+_REMEMBERED_STOPS = 100
 
 _LEADING_JOBS = ("chief", "master", "worker")
 
@@ -58,6 +63,10 @@ class _Join:
     Attributes:
         peer: its task's connection, None on the leader's own task.
         value: its tensor, where it is small and not to be received.
+        after: the last standing round that it has begun before, by its base and number.
+        base, rounds: the standing round that it has begun itself; 0 if it has not.
+        age: the time that it has waited, in seconds.
+        record: the number of the device's record of the group, which has its part of a communicator.
     """
 
     peer: Peer | None
@@ -66,17 +75,43 @@ class _Join:
     call: Call
     known: list[Place]
     value: Any
+    after: tuple[int, int] | None = None
+    base: int = 0
+    rounds: int = 0
+    age: float = 0.0
+    record: int = 0
+
+    def may_meet(self, other: _Join) -> bool:
+        """Whether the other member may be in the same round, and does not come from the one of this."""
+        if self.base and other.base == self.base:
+            return self.rounds == other.rounds
+        return not (self._is_behind(other) or other._is_behind(self))
+
+    def _is_behind(self, other: _Join) -> bool:
+        """Whether this member is in a standing round that the other one has begun before."""
+        return (
+            self.base != 0
+            and other.after is not None
+            and (other.after[0] == self.base and other.after[1] >= self.rounds)
+        )
 
 
 @dataclass(slots=True, eq=False)
 class _Round:
-    """A collective that has not ended: by device, the members that have come; by task, those not done yet."""
+    """A collective that has not ended.
+
+    Attributes:
+        joins: the members that have come, by device.
+        active: the tasks that are not done yet, once it has begun.
+        stands: whether its members have begun it themselves.
+    """
 
     id: int
     key: Key
     joins: dict[str, _Join] = field(default_factory=dict)
     active: set[str] = field(default_factory=set)
     started: float = field(default_factory=time.monotonic)
+    stands: bool = False
     deadline: Deadline | None = None
 
 
@@ -110,6 +145,8 @@ class Leader:
         self._pending: dict[Key, list[_Round]] = {}
         self._rounds: dict[int, _Round] = {}
         self._joins: dict[tuple[Place, int], _Round] = {}
+        self._communicators: dict[int, tuple[list[tuple[str, int, int]], str]] = {}
+        self._stops: deque[tuple[float, Key, str, str]] = deque(maxlen=_REMEMBERED_STOPS)
 
     def __len__(self) -> int:
         return len(self._rounds) + len(self._pending) + len(self._joins)
@@ -125,14 +162,27 @@ class Leader:
         """Handles a message from a task; None is this one."""
         place = self._here if peer is None else (peer.task, peer.incarnation)
         match verb:
-            case Verb.JOIN:
+            case Verb.JOIN | Verb.LATE:
                 known = [(str(device), int(incarnation)) for device, incarnation in fields["known"]]
                 call = Call.from_dict(fields["call"])
-                self._join(_Join(peer, place, number, call, known, _small_value(call, tensors)))
+                join = _Join(peer, place, number, call, known, _small_value(call, tensors))
+                join.record = int(fields.get("record", 0))
+                if fields["after"] is not None:
+                    base, rounds = fields["after"]
+                    join.after = int(base), int(rounds)
+                if verb == Verb.LATE:
+                    join.base, join.rounds = int(fields["base"]), int(fields["rounds"])
+                    join.age = max(0.0, float(fields["age"]))  # 0 for NaN
+                self._join(join)
             case Verb.LEAVE:
                 found = self._joins.get((place, number))
                 if found is not None:
-                    self._fail(found, errors.AbortedError(None, None, fields["text"]))
+                    device = next(d for d, join in found.joins.items() if join.number == number)
+                    self._note_stop(found.key, device, fields["text"])
+                    code = int(fields.get("code", errors.ABORTED))
+                    self._fail(found, errors.from_code(code, fields["text"]))
+            case Verb.LEFT:
+                self._left(place, number)
             case Verb.DONE:
                 self._done(place[0], number)
             case Verb.BROKEN:
@@ -140,6 +190,7 @@ class Leader:
                     self._fail(self._rounds[number], errors.from_code(fields["code"], fields["text"]))
             case Verb.STOPPED:
                 key = fields["group_key"], fields["instance_key"]
+                self._note_stop(key, fields["device"], fields["text"])
                 for waiting in list(self._pending.get(key, ())):
                     if fields["device"] not in waiting.joins:
                         self._fail(waiting, errors.AbortedError(None, None, fields["text"]))
@@ -154,15 +205,28 @@ class Leader:
                     join, errors.UnavailableError(None, None, f"{call.title} has lost its member {device}")
                 )
                 return
+        now = time.monotonic()
+        for at, key, device, text in self._stops:
+            # Who stopped when the leader did not know yet that this member waits.
+            if key == call.key and device != call.device and now - at < join.age:
+                self._refuse(join, errors.AbortedError(None, None, text))
+                return
         pending = self._pending.setdefault(call.key, [])
         for other in pending:
             found = other.joins.get(call.device)
             if found is not None and found.call.name != call.name:
                 self._refuse(join, _twice(found.call, call))
                 return
-        waiting = next((other for other in pending if call.device not in other.joins), None)
+        waiting = next(
+            (
+                other
+                for other in pending
+                if call.device not in other.joins and all(map(join.may_meet, other.joins.values()))
+            ),
+            None,
+        )
         if waiting is None:
-            waiting = _Round(secrets.randbits(63), call.key)
+            waiting = _Round(secrets.randbits(63), call.key, started=now - join.age)
             self._rounds[waiting.id] = waiting
             pending.append(waiting)
         first = next(iter(waiting.joins.values()), join)
@@ -172,7 +236,7 @@ class Leader:
         if text:
             self._fail(waiting, errors.InvalidArgumentError(None, None, f"{call.title}: {text}"))
             return
-        self._limit(waiting, call.seconds)
+        self._limit(waiting, max(call.seconds - join.age, 0.0))
         if len(waiting.joins) == call.group_size:
             self._start(waiting)
 
@@ -201,6 +265,11 @@ class Leader:
             )
             return
         members = [(join.call.device, join.place[1]) for join in ranks]
+        if ranks[0].base and all(join.base == ranks[0].base for join in ranks):
+            complete.stands = True  # they have begun it themselves, and say when they are done
+            complete.active = {task for task, _ in places}
+            return
+        communicator = self._communicator_of(complete.key[0], ranks)
         if ranks[0].call.is_small:
             self._answer(complete, ranks, members)
             return
@@ -215,7 +284,30 @@ class Leader:
                 "source": places.index(complete.joins[senders[0]].place) if senders else 0,
                 "members": members,
             }
+            if communicator is not None:
+                start["nccl"] = {
+                    "id": communicator,
+                    "ranks": [ranks.index(join) for join in own],
+                    "source": next((i for i, join in enumerate(ranks) if join.call.sends), 0),
+                }
             self._send(own[0].peer, Verb.START, complete.id, start, ())
+
+    def _communicator_of(self, group_key: int, ranks: list[_Join]) -> str | None:
+        """The id of the NCCL communicator of these members; None where they use the ring.
+
+        It is that of the group's last round, unless a round has failed since, or a device has a new record of
+        the group, as in a new session: an id serves to connect all of the members once.
+        """
+        if ranks[0].call.is_small or not nccl.serves([join.call for join in ranks]):
+            return None
+        members = [(join.call.device, join.place[1], join.record) for join in ranks]
+        known = self._communicators.pop(group_key, None)
+        found = known[1] if known is not None and known[0] == members else nccl.new_id()
+        if found is not None:
+            self._communicators[group_key] = members, found
+            if len(self._communicators) > limits.REMEMBERED_COMMUNICATORS:
+                del self._communicators[next(iter(self._communicators))]
+        return found
 
     def _answer(self, complete: _Round, ranks: list[_Join], members: list[Place]) -> None:
         """Computes the result of small tensors and sends it to all: the way through the ring is longer."""
@@ -236,6 +328,27 @@ class Leader:
             if not running.active:
                 self._forget(running)
 
+    def _left(self, place: Place, number: int) -> None:
+        """Handles the end of a standing round on a task."""
+        found = self._joins.get((place, number))
+        if found is None:
+            return
+        if found.stands:
+            self._done(place[0], found.id)
+            return
+        device = next(device for device, join in found.joins.items() if join.number == number)
+        if found.active:
+            text = f"{describe(found.key)}: its member {device} has ended it with others"
+            self._fail(found, errors.AbortedError(None, None, text))
+            return
+        del found.joins[device], self._joins[place, number]
+        if not found.joins:
+            self._forget(found)
+
+    def _note_stop(self, key: Key, device: str, text: str) -> None:
+        """Remembers for a moment who will not come, for members that have waited without the leader."""
+        self._stops.append((time.monotonic(), key, device, text))
+
     def _settle(self, settled: _Round) -> None:
         """Removes a round from those that members may join."""
         pending = self._pending.get(settled.key, [])
@@ -254,6 +367,7 @@ class Leader:
 
     def _fail(self, failed: _Round, error: errors.OpError) -> None:
         """Ends a round for all members that have come."""
+        self._communicators.pop(failed.key[0], None)
         self._forget(failed)
         for joins in _by_task(failed):
             self._send(joins[0].peer, Verb.FAIL, failed.id, _failure(joins, error), ())

@@ -32,15 +32,20 @@ from tensorfleet_service.collectives.call import (
     pack,
     unpack,
 )
-from tensorfleet_service.collectives.member import CollectiveMember, Group, Running
+from tensorfleet_service.collectives.device_value import DeviceValue, on_host
+from tensorfleet_service.collectives.exchange import Exchange, suits
+from tensorfleet_service.collectives.member import CollectiveMember, Group, Round, Running
 from tensorfleet_service.collectives.ring import Ring
+from tensorfleet_service.collectives.standing import Standing, standing
 from tensorfleet_service.executor.failures import as_op_error
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.worker.collectives.early import EarlyChunks
 from tensorfleet_service.worker.collectives.leader import Leader
+from tensorfleet_service.worker.collectives.nccl import NcclRound, Rounds
 from tensorfleet_service.worker.collectives.sender import ChunkSender, streaming
 
 if TYPE_CHECKING:
@@ -49,6 +54,9 @@ if TYPE_CHECKING:
     from tensorfleet_service.threads.pool import Pool
 
 log = logging.getLogger(__name__)
+
+_AT_ONCE_BYTES = 1 << 20
+"""Bytes of a tensor up to which the thread that joins sends it itself."""
 
 
 class Collectives:
@@ -69,8 +77,12 @@ class Collectives:
         self._lost_leader: tuple[errors.OpError, float] | None = None
         self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
         self._outbox: list[tuple[int, Verb, bytes, Sequence[Any]]] | None = None
+        self._standing: OrderedDict[tuple[str, Key], Standing] = OrderedDict()
+        self._retired: OrderedDict[tuple[str, Key], Standing] = OrderedDict()
+        self._watching = False
         self._closed = False
         self._completed: list[tuple[Future, Any, errors.OpError | None]] = []
+        self._gpu_rounds = Rounds(self._gpu_round_failed)
         self._deadlines = Deadlines()
         self._leader = Leader(
             self._tell, self.here, self._deadlines, self._call_locked, self._alive, self._tasks
@@ -107,33 +119,49 @@ class Collectives:
             return found
 
     def join(self, call: Call, value: Any, group: Group) -> Future:
-        """Takes part in a collective of at least two members, with a value in the host's memory.
+        """Takes part in a collective of at least two members, with a value in the host's memory, or a GPU's.
 
-        The future is completed with the result, an array that the members of this task share.
+        The future is completed with the result, an array that the members of this task share; on a GPU where
+        all members are, with one on that GPU.
         """
-        call = replace(call, seconds=call.seconds or self.seconds)
+        if not call.seconds:
+            call = replace(call, seconds=self.seconds)
+        if isinstance(value, DeviceValue) and (call.device, call.key) in self._standing:
+            value = value.to_host()
         with self._locked():
             number = next(self._numbers)
             future = Future(partial(self._leave, number), self)
-            self._members[number] = CollectiveMember(call, value, future, group)
-            tensors = (value,) if call.is_small and value is not None else ()
-            try:
-                self._to_leader(Verb.JOIN, number, {"call": call.to_dict(), "known": group.members}, tensors)
-            except errors.OpError as e:
-                self._end_member(number, e)
+            member = CollectiveMember(call, value, future, group)
+            self._members[number] = member
+            begin = self._begin_standing(number, member)
+            if begin is None:
+                fields = self._request(member)
+                try:
+                    self._to_leader(Verb.JOIN, number, fields, _small(member))
+                except errors.OpError as e:
+                    self._end_member(number, e)
+        if begin is not None:
+            begin()
         return future
 
     def stopped(self, device: str, key: Key, error: errors.OpError) -> None:
         """Tells the leader that a step failed before its collective began, so that nobody waits for it."""
         with self._locked():
-            if self._leading != self.here[0] and not isinstance(self._reach(self._leading), Peer):
-                return  # without a leader, no member waits
             text = f"{describe(key)}: the step of {device} has failed: {error.message}"
-            fields = {"device": device, "group_key": key[0], "instance_key": key[1], "text": text}
-            try:
-                self._to_leader(Verb.STOPPED, 0, fields)
-            except errors.UnavailableError as e:
-                log.debug("the leader was not told of a failed step: %s", e.message)
+            self._stop(device, key, text)
+            found = self._retire((device, key))
+            if found is not None:
+                self._void(found, found.round_id(1), errors.AbortedError(None, None, text))
+
+    def _stop(self, device: str, key: Key, text: str) -> None:
+        """Tells the leader of a device that will not come."""
+        if self._leading != self.here[0] and not isinstance(self._reach(self._leading), Peer):
+            return  # without a leader, no member waits
+        fields = {"device": device, "group_key": key[0], "instance_key": key[1], "text": text}
+        try:
+            self._to_leader(Verb.STOPPED, 0, fields)
+        except errors.UnavailableError as e:
+            log.debug("the leader was not told of a failed step: %s", e.message)
 
     def waits_for(self, future: Future) -> str:
         """A description of what a member of a collective waits for."""
@@ -153,10 +181,9 @@ class Collectives:
             member.group.failures += 1
             self._end_round(member.round_id)
             text = f"{member.call.title}: the step of its member {member.call.device} has ended before"
-            try:
-                self._to_leader(Verb.LEAVE, number, {"text": text})
-            except errors.OpError as e:
-                log.debug("the leader was not told of a member that left: %s", e.message)
+            self._give_up(number, member, errors.AbortedError(None, None, text))
+            if member.is_known:
+                self._tell_leader(Verb.LEAVE, number, {"text": text})
 
     # Called by the connections to other tasks
 
@@ -167,6 +194,8 @@ class Collectives:
             with self._locked():
                 if frame.detail in (Verb.START, Verb.FAIL, Verb.RESULT):
                     self._follow(frame.detail, frame.number, fields, frame.tensors)
+                elif frame.detail == Verb.VOID:
+                    self._voided(frame.number, fields)
                 else:
                     self._leader.receive(peer, frame.detail, frame.number, fields, frame.tensors)
         except (KeyError, TypeError) as e:
@@ -183,16 +212,26 @@ class Collectives:
                         for dropped, error in self._early.keep(round_id, number, array):
                             self._ended[dropped] = error
                     return
-        self._guarded(running.ring, running.ring.receive, number, array)
+        self._guarded(running.data, running.data.receive, number, array)
 
     def lost(self, peer: AnyPeer) -> None:
         """Handles the end of the connection to another task."""
         place, error = (peer.task, peer.incarnation), peer.lost
         assert error is not None
         with self._locked():
+            for where, found in list(self._standing.items()):
+                if place in found.tasks:
+                    self._retire(where)
             for round_id, running in list(self._running.items()):
-                if running.before == place:
-                    self._broken(round_id, error)  # everything that it has sent has been read, but is not all
+                if place in running.tasks and running.data.needs(running.tasks.index(place)):
+                    # Everything that it has sent has been read, but is not all.
+                    gone = [
+                        device
+                        for device, incarnation in running.members
+                        if (task_of(device), incarnation) == place
+                    ]
+                    text = f"it has lost its member {', '.join(gone)}: {error.message}"
+                    self._broken(round_id, errors.from_code(error.error_code, text))
             if self._leading == self.here[0]:
                 self._leader.lost(place, error)
             elif self._leading == place[0]:
@@ -206,6 +245,8 @@ class Collectives:
         """
         self._lost_leader = error, time.monotonic()
         self._early.clear()
+        for where in list(self._standing):
+            self._retire(where)
         rounds = set(self._running)
 
         def fail(begun: bool) -> None:
@@ -347,6 +388,185 @@ class Collectives:
                 text = f"{member.call.title}: {lost}: {error.message}"
                 self._end_member(number, errors.UnavailableError(None, None, text))
 
+    # Standing rounds
+
+    def _let_stand(self, base: int, join: int, call: Call, members: list[Place], tasks: list[Place]) -> None:
+        """Lets a device begin its next rounds without the leader, after one that the leader has begun.
+
+        Args:
+            join: the device's join, if this round has not ended.
+        """
+        found = standing(base, call, members, tasks)
+        if found is None:
+            return
+        where = call.device, call.key
+        self._retire(where)
+        if any(
+            other.call.key == call.key and other.call.device == call.device and number != join
+            for number, other in self._members.items()
+        ):
+            # Steps overlap, so the devices do not count the same: all of them go by the leader.
+            self._forget_round(found.round_id(1))
+            self._void(found, found.round_id(1))
+            return
+        found.join = join
+        self._standing[where] = found
+        if len(self._standing) > limits.REMEMBERED_GROUPS:
+            oldest = next(iter(self._standing))
+            dropped = self._retire(oldest)
+            assert dropped is not None
+            self._void(dropped, dropped.round_id(1))
+        if not join and any(self._reach(task) is None for task, _ in tasks if task != self.here[0]):
+            self._pool.submit(self._connect, [task for task in tasks if task != self.here])
+
+    def _connect(self, tasks: Sequence[Place]) -> None:
+        """Makes the connections by which later rounds go."""
+        try:
+            ChunkSender(self._peers, tasks).connect()
+        except errors.OpError as e:
+            log.debug("a group goes on by its leader: %s", e.message)
+
+    def _begin_standing(self, number: int, member: CollectiveMember) -> Callable[[], None] | None:
+        """Begins a round without the leader if the member may; the function that sends its data."""
+        call = member.call
+        where = call.device, call.key
+        found = self._standing.get(where)
+        if found is None:
+            return None
+        if found.join or found.call.difference(call) or isinstance(member.value, DeviceValue):
+            self._retire(where)
+            self._void(found, found.round_id(1))
+            before = self._members.get(found.join)
+            if before is not None and not before.is_known:
+                self._tell_late(found.join, before)  # first, as it came first
+            return None
+        counts = [1] * len(found.tasks)
+        data, sender = self._data(
+            found.round_id(1), call, found.position, found.tasks, counts, 0, [member.value]
+        )
+        if not sender.is_connected():
+            self._retire(where)
+            self._void(found, found.round_id(1))
+            return None
+        found.rounds += 1
+        found.join = number
+        member.round_id = found.round_id()
+        member.standing = found
+        member.began = time.monotonic()
+        member.is_known = False
+        self._standing.move_to_end(where)
+        self._running[member.round_id] = Running(data, [number], found.tasks, found.members)
+        dropped = self._ended.get(member.round_id)
+        if dropped is not None:
+            self._broken(member.round_id, dropped)
+            return _nothing
+        if not self._watching:
+            self._watching = True
+            self._deadlines.after(timeouts.LATE_SECONDS, lambda: self._call_locked(self._look_for_late))
+        begin = partial(self._begin, data, self._early.take(member.round_id))
+        if member.value.nbytes <= _AT_ONCE_BYTES:
+            return begin
+        self._pool.submit(begin)
+        return _nothing
+
+    def _look_for_late(self) -> None:
+        """Tells the leader of members that wait for others for long."""
+        now = time.monotonic()
+        self._watching = False
+        for number, member in list(self._members.items()):
+            if member.is_known:
+                continue
+            if now - member.began >= timeouts.LATE_SECONDS:
+                self._tell_late(number, member)
+            else:
+                self._watching = True
+        if self._watching:
+            self._deadlines.after(timeouts.LATE_SECONDS, lambda: self._call_locked(self._look_for_late))
+
+    def _tell_late(self, number: int, member: CollectiveMember) -> None:
+        assert member.standing is not None
+        member.is_known = True
+        fields = self._request(member) | {
+            "known": member.standing.members,
+            "base": member.standing.base,
+            "rounds": member.standing.rounds,
+            "age": time.monotonic() - member.began,
+        }
+        try:
+            self._to_leader(Verb.LATE, number, fields, _small(member))
+        except errors.OpError as e:
+            self._end_member(number, e)
+
+    def _retire(self, where: tuple[str, Key]) -> Standing | None:
+        """Ends a leave to begin rounds. One that is under way goes on."""
+        found = self._standing.pop(where, None)
+        if found is not None:
+            self._forget_round(found.round_id(1))  # others may have begun it
+            self._retired[where] = found
+            self._retired.move_to_end(where)
+            if len(self._retired) > limits.REMEMBERED_GROUPS:
+                self._retired.popitem(last=False)
+        return found
+
+    def _request(self, member: CollectiveMember) -> dict[str, Any]:
+        """What the leader is told of a member that comes."""
+        group = member.group
+        after = self._after(member.call)
+        return {
+            "call": member.call.to_dict(),
+            "known": group.members,
+            "after": after,
+            "record": group.number,
+        }
+
+    def _after(self, call: Call) -> tuple[int, int] | None:
+        """The last standing round that a device has begun and not given up: others may still be in it."""
+        found = self._retired.get((call.device, call.key))
+        return None if found is None else (found.base, found.rounds)
+
+    def _give_up(self, number: int, member: CollectiveMember, error: errors.OpError | None) -> None:
+        """Ends the leave by which a failed member came; tells the other members if there is an error."""
+        found = member.standing
+        current = self._standing.get((member.call.device, member.call.key))
+        if current is not None and (current is found or current.join == number):
+            found = current
+            self._retire((member.call.device, member.call.key))
+        if found is not None and member.standing is found and found.round_id() == member.round_id:
+            found.rounds -= 1  # it has not taken part
+        if found is None or error is None:
+            return
+        if not member.is_known:
+            self._stop(member.call.device, member.call.key, error.message)  # before others may come again
+        self._void(found, member.round_id, error)
+
+    def _void(self, found: Standing, round_id: int, error: errors.OpError | None = None) -> None:
+        """Tells the others that there will be no more of these rounds; with an error, not even this one."""
+        fields: dict[str, Any] = {"base": found.base}
+        if error is not None:
+            fields["error"] = error_fields(error)
+        for task, incarnation in found.tasks:
+            if not self._alive((task, incarnation)) or task == self.here[0]:
+                continue
+            peer = self._reach(task)
+            if isinstance(peer, Peer):
+                self._tell(peer, Verb.VOID, round_id, fields, ())
+
+    def _voided(self, round_id: int, fields: dict[str, Any]) -> None:
+        """Ends standing rounds that another member has ended."""
+        base = int(fields["base"])
+        for where, found in list(self._standing.items()):
+            if found.base == base:
+                self._retire(where)
+        for number, member in list(self._members.items()):
+            if member.standing is None or member.standing.base != base:
+                continue
+            if not member.is_known:
+                # The leader knows whether it waited already when the other one left, or has come since.
+                self._tell_late(number, member)
+            elif "error" in fields and member.round_id == round_id:
+                self._tell_leader(Verb.LEAVE, number, fields["error"])
+                self._end_member(number, error_of(fields["error"]), tells=False)
+
     # Rounds
 
     def _follow(self, verb: int, round_id: int, fields: dict[str, Any], tensors: Sequence[Any]) -> None:
@@ -368,48 +588,120 @@ class Collectives:
                     text = f"{member.call.title} has a result {result.dtype}{list(result.shape)}"
                     self._end_member(number, errors.InternalError(None, None, text))
                 self._complete(number, result, known)
+                if member is not None and len(joins) == 1:
+                    tasks = [(task_of(device), incarnation) for device, incarnation in known]
+                    self._let_stand(round_id, 0, member.call, known, tasks)
             return
         if not all(number in self._members for number in joins):
             self._forget_round(round_id)  # a member has left meanwhile, which the leader will be told
             return
         members = [self._members[number] for number in joins]
         for member in members:
+            if member.standing is not None:
+                self._end_round(member.round_id)
+                self._retire((member.call.device, member.call.key))
+                member.standing = None
             member.round_id = round_id
+        if "nccl" in fields:
+            self._begin_on_gpus(round_id, joins, members, fields)
+            return
+        if any(isinstance(member.value, DeviceValue) for member in members):
+            self._pool.submit(self._begin_with_copies, round_id, members, fields)
+            return
         places = [(str(task), int(incarnation)) for task, incarnation in fields["tasks"]]
-        before = places[fields["position"] - 1]
-        following = places[(fields["position"] + 1) % len(places)][0]
-        sender = ChunkSender(self._peers, following)
-        ring = Ring(
-            round_id,
-            members[0].call,
-            fields["position"],
-            fields["counts"],
-            fields["source"],
-            [member.value for member in members],
-            sender.send,
-            self._finished,
-        )
+        known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
+        position, counts = int(fields["position"]), [int(count) for count in fields["counts"]]
+        values = [member.value for member in members]
         for member in members:
             member.value = None
-        known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
-        self._running[round_id] = Running(ring, joins, before, known)
+        data, sender = self._data(
+            round_id, members[0].call, position, places, counts, fields["source"], values
+        )
+        self._running[round_id] = Running(data, joins, places, known)
         dropped = self._ended.get(round_id)
         if dropped is not None:
             self._broken(round_id, dropped)
             return
-        self._pool.submit(self._begin, ring, self._early.take(round_id), sender if len(places) > 1 else None)
+        if len(joins) == 1:
+            self._let_stand(round_id, joins[0], members[0].call, known, places)
+        self._pool.submit(self._begin, data, self._early.take(round_id), sender if len(places) > 1 else None)
 
-    def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: ChunkSender | None) -> None:
+    def _begin_with_copies(
+        self, round_id: int, members: Sequence[CollectiveMember], fields: dict[str, Any]
+    ) -> None:
+        """Begins a round once the tensors of its members are in the host's memory."""
+        error = None
+        try:
+            for member in members:
+                member.value = on_host(member.value)
+        except Exception as e:
+            error = as_op_error(e, f"a collective on {self.here[0]}")
+        with self._locked():
+            if error is None:
+                self._follow(Verb.START, round_id, fields, ())
+                return
+            for number in fields["joins"]:
+                self._end_member(number, error)
+            self._tell_leader(Verb.BROKEN, round_id, error_fields(error))
+
+    def _begin_on_gpus(
+        self, round_id: int, joins: list[int], members: list[CollectiveMember], fields: dict[str, Any]
+    ) -> None:
+        """Begins a round that NCCL runs."""
+        about = fields["nccl"]
+        known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
+        parts = [
+            (member.call, member.value, int(rank), member.group)
+            for member, rank in zip(members, about["ranks"], strict=True)
+        ]
+        for member in members:
+            member.value = None
+        if not all(isinstance(value, DeviceValue) for _, value, *_ in parts):
+            raise ValueError("a collective was to run on GPUs, and has members that are on none")
+        ring = NcclRound(round_id, parts, str(about["id"]), len(known), int(about["source"]), self._finished)
+        places = [(str(task), int(incarnation)) for task, incarnation in fields["tasks"]]
+        self._running[round_id] = Running(ring, joins, places, known)
+        try:
+            self._gpu_rounds.add(ring)
+        except RuntimeError as e:  # there is no thread
+            self._broken(round_id, as_op_error(e, f"a collective on {self.here[0]}"))
+
+    def _gpu_round_failed(self, ring: NcclRound, error: BaseException) -> None:
+        with self._locked():
+            self._broken(ring.round_id, as_op_error(error, f"a collective on {self.here[0]}"))
+
+    def _data(
+        self,
+        round_id: int,
+        call: Call,
+        position: int,
+        tasks: Sequence[Place],
+        counts: Sequence[int],
+        source: int,
+        values: list[Any],
+    ) -> tuple[Ring | Exchange, ChunkSender]:
+        """This task's part in the data of a round, and what sends it."""
+        if sum(counts) == len(tasks) and suits(call, len(tasks)):
+            others = [task for i, task in enumerate(tasks) if i != position]
+            sender = ChunkSender(self._peers, others)
+            (value,) = values
+            return Exchange(round_id, call, position, len(tasks), value, sender.send, self._finished), sender
+        sender = ChunkSender(self._peers, [tasks[(position + 1) % len(tasks)]])
+        return Ring(round_id, call, position, counts, source, values, sender.send, self._finished), sender
+
+    def _begin(
+        self, data: Ring | Exchange, early: list[tuple[int, Any]], sender: ChunkSender | None = None
+    ) -> None:
         def begin() -> None:
             if sender is not None:
                 sender.connect()
-            ring.begin()
+            data.begin()
             for number, array in early:
-                ring.receive(number, array)
+                data.receive(number, array)
 
-        self._guarded(ring, begin)
+        self._guarded(data, begin)
 
-    def _guarded(self, ring: Ring, function: Callable[..., None], *arguments: Any) -> None:
+    def _guarded(self, ring: Round, function: Callable[..., None], *arguments: Any) -> None:
         """Calls a function of a ring, whose exceptions end the collective and not the thread."""
         try:
             function(*arguments)
@@ -429,37 +721,61 @@ class Collectives:
         )
         failed = errors.from_code(error.error_code, f"{title}: {error.message}")
         self._end_round(round_id)
+        stands = False
         for number in running.joins:
+            member = self._members.get(number)
+            if member is not None and member.standing is not None:
+                stands = True
+                if member.is_known:
+                    self._tell_leader(Verb.LEAVE, number, error_fields(failed))
             self._end_member(number, failed)
-        try:
-            self._to_leader(Verb.BROKEN, round_id, error_fields(failed))
-        except errors.OpError as e:
-            log.debug("the leader was not told of a broken collective: %s", e.message)
+        if not stands:
+            self._tell_leader(Verb.BROKEN, round_id, error_fields(failed))
 
-    def _finished(self, ring: Ring) -> None:
+    def _finished(self, ring: Ring | Exchange | NcclRound) -> None:
         with self._locked():
             running = self._running.get(ring.round_id)
             if running is None:
                 return  # it has failed meanwhile
-            result = ring.result
+            results = ring.results if isinstance(ring, NcclRound) else [ring.result] * len(running.joins)
             self._forget_round(ring.round_id)
-            for number in running.joins:
+            stands = False
+            for number, result in zip(running.joins, results, strict=True):
+                member = self._members.get(number)
+                if member is not None and member.standing is not None:
+                    stands = True
+                    if member.is_known:
+                        self._tell_leader(Verb.LEFT, number, {})
                 self._complete(number, result, running.members)
-            try:
-                self._to_leader(Verb.DONE, ring.round_id, {})
-            except errors.OpError as e:
-                log.debug("the leader was not told of the end of a collective: %s", e.message)
+            if not stands:
+                self._tell_leader(Verb.DONE, ring.round_id, {})
+
+    def _tell_leader(self, verb: Verb, number: int, fields: dict[str, Any]) -> None:
+        """Tells the leader of an end, which it notices itself if it cannot be told."""
+        try:
+            self._to_leader(verb, number, fields)
+        except errors.OpError as e:
+            log.debug("the leader was not told of the end of a collective: %s", e.message)
 
     def _complete(self, number: int, result: Any, members: list[Place]) -> None:
         """Gives a member its result, unless it has left."""
         member = self._members.pop(number, None)
         if member is not None:
+            if member.standing is not None:
+                self._end_round(member.round_id)  # unless the result is that of this round
+            found = self._standing.get((member.call.device, member.call.key))
+            if found is not None and found.join == number:
+                found.join = 0
             member.group.members = members
             self._completed.append((member.future, result, None))
 
-    def _end_member(self, number: int, error: errors.OpError) -> None:
+    def _end_member(self, number: int, error: errors.OpError, tells: bool = True) -> None:
+        """Ends a member with an error, of which it tells the other members of a standing round, or not."""
         member = self._members.pop(number, None)
         if member is not None:
+            if member.standing is not None:
+                self._end_round(member.round_id)
+            self._give_up(number, member, error if tells else None)
             member.group.failures += 1
             member.group.members = []
             # Each gets its own exception, as it gets a traceback where it is raised.
@@ -468,7 +784,9 @@ class Collectives:
     def _end_round(self, round_id: int) -> None:
         running = self._running.get(round_id)
         if running is not None:
-            running.ring.end()
+            running.data.end()
+            if isinstance(running.data, NcclRound):
+                self._gpu_rounds.ended(running.data)
         if round_id:
             self._forget_round(round_id)
 
@@ -478,6 +796,15 @@ class Collectives:
         self._ended[round_id] = None
         if len(self._ended) > limits.REMEMBERED_ROUNDS:
             self._ended.popitem(last=False)
+
+
+def _small(member: CollectiveMember) -> Sequence[Any]:
+    """What goes to the leader with a request to join."""
+    return (member.value,) if member.call.is_small and member.value is not None else ()
+
+
+def _nothing() -> None:
+    """For data that another thread sends, or nobody."""
 
 
 def _unreached(call: Call, seconds: float, error: errors.OpError) -> errors.OpError:

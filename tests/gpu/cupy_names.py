@@ -1,6 +1,8 @@
-"""CuPy's functions and their parameters, ufuncs with their loops, and methods of arrays, one a line.
+"""CuPy's functions and their parameters, ufuncs with their loops, methods of arrays, and what is in
+`cupy.cuda`, one a line.
 
-`python -m tests.gpu.cupy_names`, where CuPy is installed (a GPU is not needed), writes `cupy_names.txt` anew.
+`python -m tests.gpu.cupy_names`, where CuPy and NCCL are installed (a GPU is not needed), writes
+`cupy_names.txt` anew.
 """
 
 from __future__ import annotations
@@ -25,7 +27,32 @@ def describe(cupy: ModuleType) -> list[str]:
             module = getattr(module, part)
         lines += _of(module, f"{name}.")
     lines += [f"method {name}" for name in dir(cupy.ndarray) if not name.startswith("_") or name in _SPECIAL]
-    return sorted(lines)
+    return sorted([*lines, *_of_cuda(cupy.cuda)])
+
+
+CUDA_CLASSES = (
+    *("Device", "Event", "Graph", "Memory", "MemoryPointer", "MemoryPool", "Stream", "UnownedMemory"),
+    "nccl.NcclCommunicator",
+)
+
+
+def has_nccl() -> bool:
+    """Whether CuPy finds NCCL, whose names it tells only then."""
+    from cupy.cuda import nccl
+
+    return bool(nccl.available)
+
+
+def _of_cuda(cuda: Any) -> Iterator[str]:
+    for place in ("", "runtime", "memory", "nccl", *CUDA_CLASSES):
+        if place.startswith("nccl") and not has_nccl():
+            continue
+        found = cuda
+        for part in filter(None, place.split(".")):
+            found = getattr(found, part)
+        for name in dir(found):
+            if not name.startswith("_"):
+                yield f"cuda {place}{place and '.'}{name}"
 
 
 _SPECIAL = frozenset(

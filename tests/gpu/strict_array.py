@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ import numpy as np
 
 class OutOfMemoryError(MemoryError):
     """As `cupy.cuda.memory.OutOfMemoryError`."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """As `cupy.cuda.runtime.CUDARuntimeError`."""
 
 
 class Unnoticed(AssertionError):
@@ -37,6 +42,8 @@ class Pool:
     total: int
     limit: int = 0
     used: int = 0
+    outside: int = 0
+    """Memory that was taken without the pool."""
     peak: int = 0
 
     def take(self, size: int) -> None:
@@ -99,12 +106,17 @@ class ndarray:
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
     _host: Any
-    _memory: Memory
+    _memory: Any
     base: Any
 
     def __init__(self, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None) -> None:
-        assert memptr is strides is None, "not in the stand-in"
-        self._set(np.empty(shape, check_dtype(dtype)), None)
+        assert strides is None, "not in the stand-in"
+        if memptr is None:
+            self._set(np.empty(shape, check_dtype(dtype)), None)
+            return
+        self._host = memptr._bytes(np.dtype(dtype).itemsize * int(np.prod(shape))).view(dtype).reshape(shape)
+        self._memory = memptr.mem
+        self.base = None
 
     def _set(self, host: Any, base: ndarray | None) -> None:
         self._host = host
@@ -121,6 +133,7 @@ class ndarray:
     itemsize = property(lambda self: self._host.itemsize)
     strides = property(lambda self: self._host.strides)
     flags = property(lambda self: self._host.flags)
+    data = property(lambda self: SimpleNamespace(ptr=self._host.ctypes.data, mem=self._memory))
 
     @property
     def device(self) -> Any:

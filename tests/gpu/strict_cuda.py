@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
-from tests.gpu.strict_array import OutOfMemoryError, machine
+from tests.gpu import strict_ipc, strict_nccl as nccl
+from tests.gpu.strict_array import CUDARuntimeError, OutOfMemoryError, machine
+from tests.gpu.strict_ipc import (
+    Memory as Memory,
+    MemoryPointer as MemoryPointer,
+    UnownedMemory as UnownedMemory,
+)
 
 _own = threading.local()
 
@@ -18,10 +23,6 @@ def current_device() -> int:
     """The device of this thread."""
     found: int = _own.__dict__.setdefault("device", 0)
     return found
-
-
-class CUDARuntimeError(RuntimeError):
-    pass
 
 
 class Device:
@@ -121,6 +122,10 @@ class Event:
     def synchronize(self) -> None:
         machine.counters.synchronizations += 1
 
+    @property
+    def done(self) -> bool:
+        return self.stream is not None and nccl.is_done(self.stream.ptr)
+
 
 def _streams() -> dict[int, Stream]:
     found: dict[int, Stream] = _own.__dict__.setdefault("streams", {})
@@ -153,10 +158,19 @@ class MemoryPool:
 
 
 def _properties(number: int) -> dict[str, Any]:
-    return {"name": b"stand-in", "totalGlobalMem": machine.pools[number].total, "major": 9, "minor": 0}
+    uuid = b"%8d%8d" % (os.getpid(), number)
+    size = machine.pools[number].total
+    return {"name": b"stand-in", "totalGlobalMem": size, "major": 9, "minor": 0, "uuid": uuid}
+
+
+def alloc_pinned_memory(size: int) -> bytearray:
+    return bytearray(size)
 
 
 runtime = SimpleNamespace(
+    ipcGetMemHandle=strict_ipc.get_handle,
+    ipcOpenMemHandle=strict_ipc.open_handle,
+    ipcCloseMemHandle=strict_ipc.close_handle,
     CUDARuntimeError=CUDARuntimeError,
     getDeviceCount=lambda: len(machine.pools),
     getDeviceProperties=_properties,
@@ -166,7 +180,3 @@ runtime = SimpleNamespace(
     getDevice=current_device,
 )
 memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
-
-
-def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> Any:
-    return np.empty(shape, dtype)

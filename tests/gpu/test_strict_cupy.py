@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.gpu import strict_cuda
-from tests.gpu.cupy_names import FILE, describe
+import tensorfleet_service
+from tests.gpu import strict_cuda, strict_nccl
+from tests.gpu.cupy_names import CUDA_CLASSES, FILE, describe, has_nccl
 from tests.gpu.strict_array import Machine, OutOfMemoryError, Unnoticed
 from tests.gpu.strict_cupy import module as cp
 
@@ -119,4 +123,39 @@ def test_memory_has_an_end(machine: Machine) -> None:
 
 def test_the_names_are_those_of_cupy() -> None:
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    assert describe(cupy) == FILE.read_text().splitlines(), "run python -m tests.gpu.cupy_names"
+    lines = FILE.read_text().splitlines()
+    if not has_nccl():
+        lines = [line for line in lines if not line.startswith("cuda nccl.")]
+    assert describe(cupy) == lines, "run python -m tests.gpu.cupy_names"
+
+
+def test_the_stand_in_has_nothing_that_cupy_cuda_lacks() -> None:
+    real = {line.removeprefix("cuda ") for line in FILE.read_text().splitlines() if line.startswith("cuda ")}
+    own = {name for name in vars(strict_cuda.runtime) if not name.startswith("_")}
+    missing = {f"runtime.{name}" for name in own} - real
+    for place in CUDA_CLASSES:
+        found = functools.reduce(getattr, place.split("."), strict_cuda) if _has(place) else None
+        missing |= {f"{place}.{name}" for name in vars(found or object) if name[0] != "_"} - real
+    missing |= {f"nccl.{name}" for name in vars(strict_nccl) if name.startswith("NCCL_")} - real
+    assert not missing
+
+
+def test_what_the_service_takes_of_cupy_cuda_is_there() -> None:
+    """By the text of its source: what is called there on `….cuda`, in the release that is described."""
+    real = {line.removeprefix("cuda ") for line in FILE.read_text().splitlines() if line.startswith("cuda ")}
+    folder = Path(tensorfleet_service.__file__).parent
+    used = {"nccl.available"}
+    for path in folder.rglob("*.py"):
+        text = path.read_text()
+        assert "cuda.nccl" not in text, f"{path}: an attribute only once it is imported"
+        if "cuda" in text:
+            used |= set(re.findall(r"\bcuda\.((?:runtime\.|memory\.|nccl\.)?[A-Za-z_]\w*)", text))
+            used |= {f"nccl.{name}" for name in re.findall(r"\bnccl\.(get_unique_id|group\w+|Nccl\w+)", text)}
+            used |= {f"runtime.{name}" for name in re.findall(r"\bruntime\.([a-z][A-Za-z]+)\(", text)}
+    used -= {"runtime", "memory", "nccl"}
+    assert {"runtime.ipcOpenMemHandle", "nccl.groupStart", "UnownedMemory"} <= used
+    assert used <= real, f"CuPy has no {sorted(used - real)}"
+
+
+def _has(place: str) -> bool:
+    return hasattr(strict_cuda, place.split(".")[0])

@@ -296,6 +296,7 @@ def documented() -> dict[str, tuple[str, set[str]]]:
 
 
 GPU_MEMORY = {
+    "tensorfleet_gpu_reading_age_seconds",
     "tensorfleet_gpu_memory_bytes",
     "tensorfleet_gpu_memory_used_bytes",
     "tensorfleet_gpu_pool_bytes",
@@ -309,6 +310,7 @@ GPU_CONDITION = {
     "tensorfleet_gpu_memory_errors_total",
 }
 GPU_ONLY = GPU_MEMORY | GPU_CONDITION
+GPU_PEERS = {"tensorfleet_gpu_ipc_sent_bytes_total", "tensorfleet_gpu_ipc_received_bytes_total"}
 AT_ENDS = {"le"}  # of histograms
 
 
@@ -336,9 +338,9 @@ def test_the_page_has_every_metric(monkeypatch: pytest.MonkeyPatch, server: Make
     page = documented()
     # A cluster of one has no peers; its metrics of peers have no samples that would show their labels.
     of_peers = {"tensorfleet_peer_connected", "tensorfleet_peer_send_queue"}
-    assert set(found) == set(page) - GPU_ONLY
+    assert set(found) == set(page) - GPU_ONLY - GPU_PEERS
     assert {n: f for n, f in found.items() if n not in of_peers} == {
-        n: p for n, p in page.items() if n not in GPU_ONLY | of_peers
+        n: p for n, p in page.items() if n not in GPU_ONLY | GPU_PEERS | of_peers
     }
 
 
@@ -438,6 +440,32 @@ def test_the_condition_of_gpus(task_with_gpus: Any, monkeypatch: pytest.MonkeyPa
     page = documented()
     described_now = described(found)
     assert {name: described_now[name] for name in GPU_ONLY} == {name: page[name] for name in GPU_ONLY}
+
+
+def test_a_driver_that_hangs_does_not_hang_the_metrics(
+    task_with_gpus: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    go_on = threading.Event()
+
+    def hanging() -> tuple[int, int]:
+        assert go_on.wait(60)
+        return 100, 1000
+
+    registry = task_with_gpus.registry()
+    assert scrape(registry)("tensorfleet_gpu_memory_used_bytes", gpu="0") == 700
+    monkeypatch.setattr("tensorfleet_service.devices.watched.READING_SECONDS", 0.2)
+    monkeypatch.setattr(_Runtime, "memGetInfo", staticmethod(hanging))
+    before = threading.active_count()
+    for _ in range(3):
+        found = scrape(registry)
+        assert found("tensorfleet_gpu_memory_used_bytes", gpu="0") == 700
+        assert found("tensorfleet_gpu_reading_age_seconds") >= 0.2
+    assert threading.active_count() <= before + 2, "each scrape left a thread"
+    go_on.set()
+
+    until(lambda: scrape(registry)("tensorfleet_gpu_memory_used_bytes", gpu="0") == 900, 20)
+    assert scrape(registry)("tensorfleet_gpu_reading_age_seconds") == 0
 
 
 def test_without_a_driver_there_is_no_condition(task_with_gpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,8 @@ START_SECONDS = 30.0
 DATA_SECONDS = 100.0
 NEEDS_GPU = {
     *("GPU memory in use, by all processes", "GPU memory of the task", "GPU utilization", "GPU power"),
-    *("GPU temperature", "GPU memory errors"),
+    *("GPU temperature", "GPU memory errors", "Age of what is said of GPUs"),
+    "Bytes per second from GPU to GPU, by peer",
 }
 
 CONFIG = """

@@ -11,17 +11,20 @@ from collections.abc import Callable, Generator
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
+from tensorfleet.wire.limits import SHARED_FROM_BYTES
 from tensorfleet_service.devices.memory import readable
 
 
 class Scope:
     """A GPU and its stream, current for a thread inside of `with`; it may be entered again, by any thread."""
 
-    __slots__ = ("_device", "_stream", "_xp", "number")
+    __slots__ = ("_device", "_stream", "number", "xp")
 
     def __init__(self, xp: Any, number: int) -> None:
         self.number = number
-        self._xp = xp
+        self.xp = xp
         self._device = xp.cuda.Device(number)
         with self._device:
             self._stream = xp.cuda.Stream(non_blocking=True)
@@ -31,8 +34,8 @@ class Scope:
         self._stream.__enter__()
 
     def __exit__(self, *error: Any) -> None:
-        if isinstance(error[1], self._xp.cuda.memory.OutOfMemoryError) and not hasattr(error[1], "__notes__"):
-            error[1].add_note(pool_state(self._xp))  # while this is the current device
+        if isinstance(error[1], self.xp.cuda.memory.OutOfMemoryError) and not hasattr(error[1], "__notes__"):
+            error[1].add_note(pool_state(self.xp))  # while this is the current device
         try:
             self._stream.__exit__(*error)
         finally:
@@ -40,7 +43,14 @@ class Scope:
 
     def share(self, value: Any) -> Any:
         """A value for another GPU of the task; what is in the host's memory is handed over as it is."""
-        return Shared(self._xp, value, self._stream) if isinstance(value, self._xp.ndarray) else value
+        return Handed(self.xp, value, self._stream) if isinstance(value, self.xp.ndarray) else value
+
+    def outgoing(self, value: Any, target: int) -> Any:
+        """A value for GPU number `target` of another task; small ones go through the host's memory."""
+        if isinstance(value, self.xp.ndarray):
+            sent = Outgoing(self.xp, value, self.number, target)
+            return sent if value.nbytes >= SHARED_FROM_BYTES else sent.to_host()
+        return value
 
     def around(self, function: Callable[..., Any], waits: bool) -> Callable[..., Any]:
         """A plan's function, or generator function where it `waits`, that runs in this scope."""
@@ -64,6 +74,50 @@ def pool_state(xp: Any) -> str:
 
 
 class Shared:
+    """A tensor on its way to a GPU of this task that is still in memory of the sender's."""
+
+    __slots__ = ("__weakref__",)
+
+    def take(self) -> Any:
+        """The tensor in the memory of the GPU that is current, copied on its stream."""
+        raise NotImplementedError
+
+
+class Outgoing:
+    """A tensor of a GPU on its way to a GPU of another task.
+
+    Attributes:
+        gpu: the number of the GPU whose memory it is in.
+        target: the number of the GPU in its task.
+    """
+
+    __slots__ = ("array", "gpu", "target", "xp")
+
+    def __init__(self, xp: Any, array: Any, gpu: int, target: int) -> None:
+        self.xp = xp
+        self.array = array
+        self.gpu = gpu
+        self.target = target
+
+    def wait(self) -> None:
+        """Waits for what is queued on the current stream."""
+        self.xp.cuda.get_current_stream().synchronize()
+
+    def to_host(self) -> Any:
+        """The tensor in pinned memory of the host."""
+        return staged(self.xp, self.array)
+
+
+def staged(xp: Any, array: Any) -> Any:
+    """An array's copy in the host's memory; what is large goes to pinned memory, which is used again."""
+    if array.nbytes < SHARED_FROM_BYTES:
+        found = xp.asnumpy(array)
+        return found if found.ndim else found[()]
+    pinned = np.frombuffer(xp.cuda.alloc_pinned_memory(array.nbytes), array.dtype, array.size)
+    return array.get(out=pinned.reshape(array.shape))
+
+
+class Handed(Shared):
     """A tensor of one GPU on its way to another one of the same task."""
 
     __slots__ = ("_array", "_ready", "_stream", "_xp")
@@ -75,7 +129,6 @@ class Shared:
         self._ready = stream.record()
 
     def take(self) -> Any:
-        """The tensor in the memory of the GPU that is current, copied on its stream."""
         stream = self._xp.cuda.get_current_stream()
         stream.wait_event(self._ready)
         found = self._xp.asarray(self._array)
@@ -111,6 +164,7 @@ class _Scoped(Generator[Any, Any, Any]):
         return frame
 
 
-def is_gpu(device: bytes) -> bool:
-    """Whether a full device name, as attributes have it, is that of a GPU."""
-    return b"/device:GPU:" in device
+def gpu_number(device: bytes) -> int | None:
+    """The number of a GPU by its full device name, as attributes have it; None for other devices."""
+    _, is_gpu, number = device.partition(b"/device:GPU:")
+    return int(number) if is_gpu else None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import grpc
@@ -27,6 +27,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tensorfleet_service.devices.memory import BUDGET, find_limit
+from tensorfleet_service.devices.nvml import Condition, condition
+from tensorfleet_service.devices.watched import Watched
 from tensorfleet_service.kernels.registry import is_blocking
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.state.queues import Queue
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from tensorfleet_service.security.guard import Guard
     from tensorfleet_service.tracing.meter import MasterMeter
     from tensorfleet_service.worker.worker import Worker
+
+GpuReading = tuple[tuple[int, int, int, int], Condition | None]
+"""A GPU's memory, as of `devices.gpu.memory`, and its condition."""
 
 MAX_QUEUES = 50
 OTHERS = "_other"
@@ -77,6 +82,7 @@ class Task:
     health: Health
     watchdog: Watchdog
     guard: Guard
+    gpu_readings: Watched[list[GpuReading]] = field(default_factory=Watched)
 
 
 def registry(task: Task) -> CollectorRegistry:
@@ -289,15 +295,36 @@ def _state(task: Task) -> Iterator[Metric]:
     yield lengths
 
 
+def _read_gpus(numbers: Sequence[int]) -> list[GpuReading]:
+    from tensorfleet_service.devices.gpu import memory
+
+    return [(memory(number), condition(number)) for number in numbers]
+
+
+def _gpu_traffic(task: Task) -> Iterator[Metric]:
+    for attribute, text in (("sent", "Bytes sent"), ("received", "Bytes received")):
+        family = CounterMetricFamily(
+            f"tensorfleet_gpu_ipc_{attribute}_bytes",
+            f"{text} from one GPU's memory to another's, without the host's.",
+            labels=["peer"],
+        )
+        for peer, traffic in task.peers.gpu_traffic.items():
+            family.add_metric([short_name(peer)], getattr(traffic, f"{attribute}_bytes"))
+        if family.samples:
+            yield family
+
+
 def _gpus(task: Task) -> Iterator[Metric]:
     devices = [device for device in task.worker.devices.values() if device.type == "GPU"]
     yield _gauge("gpus", "GPUs that the task uses.", len(devices))
     yield _gauge("gpus_required", "GPUs that the task must have to be ready.", task.gpus_required)
     if not devices:
         return
-    from tensorfleet_service.devices.gpu import memory
-    from tensorfleet_service.devices.nvml import condition
-
+    yield from _gpu_traffic(task)
+    numbers = [n if device.scope is None else device.scope.number for n, device in enumerate(devices)]
+    # A driver that hangs must not make the metrics hang: they tell then how things were.
+    readings, age = task.gpu_readings.read(lambda: _read_gpus(numbers))
+    yield _gauge("gpu_reading_age_seconds", "Time since the GPUs' drivers told what follows.", age)
     families = [
         GaugeMetricFamily("tensorfleet_gpu_memory_bytes", "The memory of a GPU.", labels=["gpu"]),
         GaugeMetricFamily(
@@ -335,11 +362,9 @@ def _gpus(task: Task) -> Iterator[Metric]:
         "Errors of a GPU's memory since its driver was loaded.",
         labels=["gpu", "kind"],
     )
-    for number, device in enumerate(devices):
-        physical = number if device.scope is None else device.scope.number
-        for family, value in zip(families, memory(physical), strict=True):
+    for number, (sizes, found) in enumerate(readings or ()):
+        for family, value in zip(families, sizes, strict=True):
             family.add_metric([str(number)], value)
-        found = condition(physical)
         if found is None:
             continue
         told = found.utilization, found.memory_utilization, found.temperature, found.power

@@ -122,7 +122,7 @@ def test_what_is_refused() -> None:
     refused(TypeError, "`list` is not supported", lambda: Dataset.zip([numbers, numbers]))
     refused(TypeError, "encountered object of type", lambda: Dataset.zip((numbers, 3)))
     refused(TypeError, "Incompatible types", lambda: numbers.concatenate(Dataset.from_tensors(1.0)))
-    refused(ValueError, r"`index` must be in \[0, 2\)", lambda: numbers.shard(2, 2))
+    refused(tf.errors.InvalidArgumentError, "between 0 and 1", lambda: values(numbers.shard(2, 2)))
     refused(TypeError, "Unsupported return value", lambda: numbers.map(lambda x: None))
     refused(TypeError, "must return a `Dataset`", lambda: numbers.flat_map(lambda x: x))
     refused(ValueError, "must return a `tf.bool` scalar", lambda: numbers.filter(lambda x: x))

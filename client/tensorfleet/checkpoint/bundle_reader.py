@@ -17,6 +17,7 @@ from tensorfleet.core import dtypes, errors, shapes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
+from tensorfleet.proto.tensor_pb2 import VariantTensorDataProto
 
 
 class BundleReader:
@@ -133,6 +134,9 @@ class BundleReader:
     def _values(self, name: str, entry: BundleEntryProto) -> np.ndarray[Any, Any]:
         path = files.data_path(self.prefix, entry.shard_id, self.shards)
         dtype, dims = dtypes.as_dtype(entry.dtype), _dims(entry)
+        if dtype is dtypes.variant:
+            raw = self._bytes(name, entry, path)
+            return _variants(raw, math.prod(dims), entry, f"{path}: tensor {name}").reshape(dims)
         if dtype.np is None:
             raise errors.UnimplementedError(
                 None, None, f"{path}: tensor {name} is of type {dtype.name}, which cannot be read"
@@ -211,6 +215,31 @@ def _strings(
         result[i] = content[start : start + length]
         start += length
     return result.reshape(dims)
+
+
+def _variants(
+    raw: np.ndarray[Any, Any], count: int, entry: BundleEntryProto, what: str
+) -> np.ndarray[Any, Any]:
+    """The messages of variants, each with its length and the checksum of all up to it."""
+    data, position, crc = raw.tobytes(), 0, 0
+    found: list[VariantTensorDataProto] = []
+    try:
+        for _ in range(count):
+            length, start = varint.decode(data, position)
+            end = start + length
+            crc = checksum.extend(checksum.extend(crc, struct.pack("<Q", length)), data[start:end])
+            stored = data[end : end + 4]
+            if struct.unpack("<I", stored)[0] != checksum.mask(crc):
+                raise ValueError("a checksum in it does not match")
+            found.append(VariantTensorDataProto.FromString(data[start:end]))
+            crc = checksum.extend(crc, stored)
+            position = end + 4
+    except (ValueError, struct.error, DecodeError) as e:
+        raise errors.DataLossError(None, None, f"{what} is damaged: {e}") from e
+    _verify(checksum.mask(crc), entry, what)
+    result = np.empty(count, object)
+    result[:] = found
+    return result
 
 
 def _verify(calculated: int, entry: BundleEntryProto, what: str) -> None:

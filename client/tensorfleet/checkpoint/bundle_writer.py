@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorfleet.checkpoint import checksum, files, slices, table, varint
 from tensorfleet.core import dtypes, errors, shapes
+from tensorfleet.core.dtypes import DType
 from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 
@@ -43,8 +44,10 @@ class BundleWriter:
             files.remove_abandoned(directory, way)
             self._data = files.NewFile(files.data_path(prefix, 0, 1), way)
 
-    def add(self, name: str, value: Any, shape_and_slice: str = "") -> None:
+    def add(self, name: str, value: Any, shape_and_slice: str = "", dtype: DType | None = None) -> None:
         """Adds a tensor, or the part of a partitioned one that `shape_and_slice` tells.
+
+        The value of `dtype` variant is an array of VariantTensorDataProto.
 
         Raises:
             InvalidArgumentError: there is a tensor of that name, or the value does not fit the part.
@@ -52,7 +55,7 @@ class BundleWriter:
         array = np.asarray(value, order="C")
         key = name.encode()
         if not shape_and_slice:
-            self._add(key, array)
+            self._add(key, array, dtype)
             return
         full, part = slices.parse(shape_and_slice)
         if part.shape(full) != array.shape:
@@ -66,10 +69,10 @@ class BundleWriter:
             self._add(key, array)
             return
         whole = self._entries.get(key)
-        dtype = dtypes.from_numpy(array.dtype).enum
+        kind = dtypes.from_numpy(array.dtype).enum
         if whole is None:
-            whole = BundleEntryProto(dtype=dtype, shape=shapes.to_proto(full))  # type: ignore[arg-type]
-        elif not whole.slices or whole.dtype != dtype or whole.shape != shapes.to_proto(full):
+            whole = BundleEntryProto(dtype=kind, shape=shapes.to_proto(full))  # type: ignore[arg-type]
+        elif not whole.slices or whole.dtype != kind or whole.shape != shapes.to_proto(full):
             raise errors.InvalidArgumentError(
                 None, None, f"The slices of tensor {name} are of different tensors"
             )
@@ -77,14 +80,17 @@ class BundleWriter:
         whole.slices.append(part.to_proto())
         self._entries[key] = whole
 
-    def _add(self, key: bytes, array: np.ndarray[Any, Any]) -> None:
+    def _add(self, key: bytes, array: np.ndarray[Any, Any], dtype: DType | None = None) -> None:
         if key in self._entries:
             name = key.decode("utf-8", "backslashreplace")
             raise errors.InvalidArgumentError(None, None, f"Adding duplicate key: {name}")
-        dtype = dtypes.from_numpy(array.dtype)
+        dtype = dtype or dtypes.from_numpy(array.dtype)
         offset = self._data.size
         with files.reported(self._data.path):
-            crc = self._write_strings(array) if dtype is dtypes.string else self._write_numbers(array)
+            if dtype is dtypes.variant:
+                crc = self._write_variants(array)
+            else:
+                crc = self._write_strings(array) if dtype is dtypes.string else self._write_numbers(array)
         self._entries[key] = BundleEntryProto(
             dtype=dtype.enum,  # type: ignore[arg-type]
             shape=shapes.to_proto(array.shape),
@@ -106,6 +112,16 @@ class BundleWriter:
         content = b"".join(items)
         self._data.write(b"".join(varint.encode(n) for n in lengths) + length_crc + content)
         return checksum.extend(checksum.extend(crc, length_crc), content)
+
+    def _write_variants(self, array: np.ndarray[Any, Any]) -> int:
+        crc = 0
+        for message in array.reshape(-1).tolist():
+            content: bytes = message.SerializeToString()
+            crc = checksum.extend(checksum.extend(crc, struct.pack("<Q", len(content))), content)
+            stored = struct.pack("<I", checksum.mask(crc))
+            self._data.write(varint.encode(len(content)) + content + stored)
+            crc = checksum.extend(crc, stored)
+        return crc
 
     def __enter__(self) -> BundleWriter:
         return self

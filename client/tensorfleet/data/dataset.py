@@ -344,15 +344,9 @@ class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTran
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from the one at `index` on, so that each worker gets a part.
 
-        Raises:
-            ValueError: `index` is not in [0, num_shards).
+        An `index` outside of [0, num_shards) is an InvalidArgumentError once an iterator is made.
         """
         shards, number = _int64(num_shards, "num_shards"), _int64(index, "index")
-        count, place = static_value(shards), static_value(number)
-        if count is not None and count < 1:
-            raise ValueError(f"`num_shards` must be >= 1 but got {num_shards}.")
-        if count is not None and place is not None and not 0 <= place < count:
-            raise ValueError(f"`index` must be in [0, {num_shards}) but got {index}.")
         return self._next("ShardDataset", shards, number, name=name)
 
     def batch(
@@ -399,7 +393,7 @@ class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTran
         if any(structure.nested):
             raise TypeError("`padded_batch` is not supported for datasets of datasets")
         if any(structure.sparse):
-            raise TypeError("Batching of padded sparse tensors is not currently supported")
+            raise TypeError("Batching of padded sparse or ragged tensors is not currently supported")
         if padded_shapes is None:
             padded_shapes = structure.output_shapes
         shapes = [

@@ -34,6 +34,7 @@ from tensorfleet.data.sampling import (
     rejection_resample as rejection_resample,
     sample_from_datasets as sample_from_datasets,
 )
+from tensorfleet.data.saving import make_saveable_from_iterator as make_saveable_from_iterator
 from tensorfleet.data.specs import (
     DatasetStructure as DatasetStructure,
     OptionalStructure as OptionalStructure,
@@ -59,6 +60,7 @@ from tensorfleet.data.transformations import (
     bucket_by_sequence_length as bucket_by_sequence_length,
     cardinality as cardinality,
     copy_to_device as copy_to_device,
+    dense_to_ragged_batch as dense_to_ragged_batch,
     dense_to_sparse_batch as dense_to_sparse_batch,
     enumerate_dataset as enumerate_dataset,
     from_list as from_list,

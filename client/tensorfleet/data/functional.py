@@ -52,11 +52,18 @@ class FunctionalTransformations(NestedValue):
         Raises:
             TypeError: `map_func` returns None.
         """
+        return self._mapped(map_func, num_parallel_calls, False, name)
+
+    def _mapped(
+        self, map_func: Callable[..., Any], num_parallel_calls: Any, keep_count: bool, name: str | None
+    ) -> Dataset:
+        """`map`; with `keep_count`, there are as many elements as in the input."""
         traced, structure = _trace_map(map_func, self._structure)
+        attrs = {"f": traced.attr, "preserve_cardinality": keep_count, "name": name}
         if num_parallel_calls is None:
-            return self._made("MapDataset", traced, structure, f=traced.attr, name=name)
+            return self._made("MapDataset", traced, structure, **attrs)
         calls = convert_to_tensor(num_parallel_calls, dtypes.int64, "num_parallel_calls")
-        return self._made("ParallelMapDatasetV2", traced, structure, calls, f=traced.attr, name=name)
+        return self._made("ParallelMapDatasetV2", traced, structure, calls, **attrs)
 
     def map_with_legacy_function(
         self,
@@ -113,6 +120,7 @@ class FunctionalTransformations(NestedValue):
 
         Args:
             cycle_length: the number of datasets that take turns; by default `num_parallel_calls`, or 1.
+                AUTOTUNE is the number of cores.
             block_length: the number of elements of each dataset at its turn, by default 1.
             num_parallel_calls: with any number, elements of all `cycle_length` datasets are made ahead.
             deterministic: ignored; the order never depends on speed.

@@ -35,6 +35,10 @@ class _Self(Protocol):
 
     _variant_tensor: Tensor
     _structure: Structure
+    _options: Any
+
+    @staticmethod
+    def _of(variant: Tensor, structure: Structure, options: Any = None) -> Dataset: ...
 
     def _next(self, op_type: str, *inputs: Any, dims: Any = None, **attrs: Any) -> Dataset: ...
 
@@ -48,10 +52,21 @@ class SelectingTransformations:
         Raises:
             ValueError: a component is a scalar.
         """
-        if () in self._structure.dims:
+        structure = self._structure
+        if () in structure.dims:
             raise ValueError("Cannot unbatch an input with scalar components.")
-        dims = [None if d is None else d[1:] for d in self._structure.dims]
-        return self._next("UnbatchDataset", dims=dims, name=name)
+        rows = structure.with_dims([None if d is None else d[1:] for d in structure.dims])
+        variant = self._variant_tensor
+        if any(structure.sparse):
+            # One variant stands for a whole SparseTensor; to be divided it needs one for each of its rows.
+            of_rows = trace_elements(
+                "unbatch", lambda *parts: parts, structure, lambda parts: components_of(parts, many=True)
+            )
+            variant = apply_op(
+                "MapDataset", variant, of_rows.captured, f=of_rows.attr, **structure.attrs, name=name
+            )
+        variant = apply_op("UnbatchDataset", variant, **rows.attrs, name=name)
+        return self._of(variant, rows, self._options)
 
     def unique(self: _Self, name: str | None = None) -> Dataset:
         """The distinct elements, in the order of their first appearance. All of them are kept in memory.

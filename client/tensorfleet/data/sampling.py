@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.data.structure import NestedValue, call_with
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import fill
@@ -116,6 +119,11 @@ def sample_from_datasets(
                 f"Invalid `weights`. The shape of `weights` should be [{len(datasets)}] but is "
                 f"{values.shape}."
             )
+        known = static_value(values)
+        if known is not None and np.any(known) and not np.all(known):
+            # The draws would go on without an end once only those are left that are never drawn.
+            datasets = [dataset for dataset, weight in zip(datasets, known, strict=True) if weight]
+            return sample_from_datasets(datasets, known[known != 0], seed, stop_on_empty_dataset)
         given = source.from_tensors(values).repeat()
 
     def draw(number: Tensor, shares: Tensor) -> Tensor:

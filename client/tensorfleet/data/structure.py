@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims, compatible
@@ -12,6 +12,8 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import ELEMENTS as nest
 from tensorfleet.core.type_specs import SparseTensorSpec, TensorSpec, TypeSpec, common_dims
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.func_graph import Traced, trace
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
@@ -22,6 +24,10 @@ from tensorfleet.ops.array.sparse_tensor import (
     serialize_many_sparse,
     serialize_sparse,
 )
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.row_partition import RowPartition
+from tensorfleet.ops.ragged.spec import RaggedTensorSpec
+from tensorfleet.ops.ragged.value import RaggedTensorValue
 
 
 class NestedSpec(TypeSpec):
@@ -101,13 +107,73 @@ class NestedValue:
         raise NotImplementedError
 
 
+class RaggedKind(NamedTuple):
+    """What a ragged component has beside its shape and dtype.
+
+    Attributes:
+        inner: the number of its last dimensions that are of one size, without the first dimension.
+        splits: the dtype of its row splits.
+    """
+
+    inner: int
+    splits: DType
+
+    def ragged_rank(self, dims: Dims) -> int:
+        """The number of ragged dimensions of a value of this shape."""
+        assert dims is not None
+        if len(dims) <= self.inner:
+            raise ValueError("Unbatching a ragged component without ragged dimensions is not supported.")
+        return len(dims) - 1 - self.inner
+
+    def spec(self, dims: Dims, dtype: DType) -> RaggedTensorSpec:
+        return RaggedTensorSpec(TensorShape(dims), dtype, self.ragged_rank(dims), self.splits)
+
+    def value(self, variant: Tensor, dims: Dims, dtype: DType) -> Any:
+        """The value that a variant tensor of a dataset stands for: a tensor where nothing is ragged."""
+        rank = self.ragged_rank(dims)
+        splits, values = apply_op(
+            "RaggedTensorFromVariant",
+            variant,
+            input_ragged_rank=-1,
+            output_ragged_rank=rank,
+            Tvalues=dtype,
+            Tsplits=self.splits,
+            name="RaggedFromVariant",
+        )
+        if not rank:
+            values.set_shape(dims)
+            return values
+        assert dims is not None
+        values.set_shape([None, *dims[1 + rank :]])
+        if dims[0] is not None:
+            splits[0].set_shape([dims[0] + 1])
+        for row_splits, length in zip(reversed(splits), reversed(dims[1 : 1 + rank]), strict=True):
+            uniform = None if length is None else convert_to_tensor(length, self.splits)
+            values = RaggedTensor(values, RowPartition(row_splits, uniform=uniform), internal=True)
+        return values
+
+
+def _kind(part: Any) -> bool | RaggedKind:
+    """The kind of a component by its spec or its class."""
+    if isinstance(part, RaggedTensorSpec):
+        return _ragged_kind(part)
+    return part is SparseTensor or isinstance(part, SparseTensorSpec)
+
+
+def _ragged_kind(spec: RaggedTensorSpec) -> RaggedKind:
+    if spec.shape.rank is None:
+        raise ValueError("The shape of a ragged component must have a known rank.")
+    return RaggedKind(spec.shape.rank - 1 - spec.ragged_rank, spec.row_splits_dtype)
+
+
 class Structure:
     """The structure of a dataset's elements: nesting, dtypes and shapes.
 
     Attributes:
         shape_of: the nested structure of an element, with any values at its leaves.
         types, dims: the dtypes and static shapes of the components, from left to right.
-        sparse: for each component whether it is a SparseTensor, which in a dataset is a variant tensor.
+        sparse: for each component whether it is a SparseTensor, which in a dataset is a variant tensor; of a
+            RaggedTensor, which is one too, its RaggedKind.
         nested: for each component the spec of a dataset or an optional value, or None for tensors.
     """
 
@@ -118,7 +184,7 @@ class Structure:
         shape_of: Any,
         types: Sequence[DType],
         dims: Sequence[Dims],
-        sparse: Sequence[bool] | None = None,
+        sparse: Sequence[bool | RaggedKind] | None = None,
         nested: Sequence[NestedSpec | None] | None = None,
     ) -> None:
         self.shape_of = nest.map_structure(lambda leaf: None, shape_of)
@@ -151,14 +217,14 @@ class Structure:
         """
         specs: list[Any] = nest.flatten(element_spec)
         for spec in specs:
-            if not isinstance(spec, (TensorSpec, SparseTensorSpec, NestedSpec)):
+            if not isinstance(spec, (TensorSpec, SparseTensorSpec, RaggedTensorSpec, NestedSpec)):
                 raise TypeError(f"Expected a nested structure of specs such as tf.TensorSpec, got {spec!r}.")
         nested = [spec if isinstance(spec, NestedSpec) else None for spec in specs]
         return Structure(
             element_spec,
             [spec.dtype if n is None else dtypes.variant for spec, n in zip(specs, nested, strict=True)],
             [as_dims(s.shape) if n is None else n._dims for s, n in zip(specs, nested, strict=True)],
-            [isinstance(spec, SparseTensorSpec) for spec in specs],
+            [_kind(spec) for spec in specs],
             nested,
         )
 
@@ -190,7 +256,7 @@ class Structure:
             for dtype, spec in zip(flat, nested, strict=True)
         ]
         classes = [] if output_classes is None else nest.flatten_up_to(output_types, output_classes)
-        sparse = [kind is SparseTensor for kind in classes] or None
+        sparse = [_kind(part) for part in classes] or None
         dims: list[Dims] = [None if spec is None else spec._dims for spec in nested]
         if output_shapes is not None:
             shapes = nest.flatten_up_to(output_types, _without_shape_tuples(output_types, output_shapes))
@@ -224,15 +290,22 @@ class Structure:
 
     @property
     def output_classes(self) -> Any:
-        return self._packed([SparseTensor if sparse else Tensor for sparse in self.sparse])
+        return self._packed(
+            [
+                kind.spec(dims, dtype) if isinstance(kind, RaggedKind) else (SparseTensor if kind else Tensor)
+                for kind, dims, dtype in zip(self.sparse, self.dims, self.types, strict=True)
+            ]
+        )
 
     @property
     def element_spec(self) -> Any:
         """The specs of the components, in the structure of elements."""
         return self._packed(
             [
-                SparseTensorSpec(dims, dtype) if sparse else TensorSpec(dims, dtype)
-                for dims, dtype, sparse in zip(self.dims, self.types, self.sparse, strict=True)
+                kind.spec(dims, dtype)
+                if isinstance(kind, RaggedKind)
+                else (SparseTensorSpec(dims, dtype) if kind else TensorSpec(dims, dtype))
+                for dims, dtype, kind in zip(self.dims, self.types, self.sparse, strict=True)
             ]
         )
 
@@ -266,6 +339,8 @@ class Structure:
         ):
             if spec is not None:
                 values.append(spec.value(tensor))
+            elif isinstance(sparse, RaggedKind):
+                values.append(sparse.value(tensor, dims, dtype))
             elif sparse:
                 values.append(deserialize_sparse(tensor, dtype, None if dims is None else len(dims)))
             else:
@@ -280,7 +355,9 @@ class _Leaf:
 
     def __init__(self, value: Any) -> None:
         self.nested = value._nested_spec() if isinstance(value, NestedValue) else None
-        self.sparse = isinstance(value, SparseTensor)
+        self.sparse: bool | RaggedKind = isinstance(value, SparseTensor)
+        if isinstance(value, RaggedTensor):
+            self.sparse = _ragged_kind(RaggedTensorSpec.from_value(value))
         tensor = value if self.nested is None else value._variant_tensor
         self.dtype: DType = tensor.dtype.base
         self.dims: Dims = as_dims(tensor.shape)
@@ -297,6 +374,11 @@ def components_of(element: Any, many: bool = False) -> list[Tensor]:
     for value in nest.flatten(element):
         if isinstance(value, NestedValue):
             found.append(value._variant_tensor)
+        elif isinstance(value, RaggedTensor):
+            parts = list(value.nested_row_splits), value.flat_values
+            found.append(
+                apply_op("RaggedTensorToVariant", *parts, batched_input=many, name="RaggedToVariant")
+            )
         else:
             found.append(
                 serialize(value, out_type=dtypes.variant) if isinstance(value, SparseTensor) else value
@@ -324,11 +406,19 @@ def normalize(element: Any) -> Any:
     with get_default_graph().name_scope("normalize_element"):
         flat = [
             value
-            if isinstance(value, (Tensor, NestedValue))
+            if isinstance(value, (Tensor, RaggedTensor, NestedValue))
+            else ragged_constant_of(value)
+            if isinstance(value, RaggedTensorValue)
             else convert_to_tensor_or_sparse_tensor(value, name=f"component_{i}")
             for i, value in enumerate(nest.flatten(element))
         ]
     return nest.pack(element, flat)
+
+
+def ragged_constant_of(value: RaggedTensorValue) -> RaggedTensor:
+    """The constant RaggedTensor of a value."""
+    splits = list(value.nested_row_splits)
+    return RaggedTensor.from_nested_row_splits(value.flat_values, splits, validate=False)
 
 
 def call_with(function: Callable[..., Any], element: Any) -> Any:

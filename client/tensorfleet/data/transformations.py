@@ -44,7 +44,7 @@ def map_and_batch(
     calls = num_parallel_calls
     if calls is None:
         calls = batch_size * (1 if num_parallel_batches is None else num_parallel_batches)
-    return lambda dataset: dataset.map(map_func, calls).batch(batch_size, drop_remainder)
+    return lambda dataset: dataset._mapped(map_func, calls, True, None).batch(batch_size, drop_remainder)
 
 
 def map_and_batch_with_legacy_function(
@@ -170,6 +170,13 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     """`Dataset.sparse_batch` (`tf.data.experimental.dense_to_sparse_batch`)."""
     return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+) -> Transformation:
+    """`Dataset.ragged_batch` (`tf.data.experimental.dense_to_ragged_batch`)."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 def bucket_by_sequence_length(

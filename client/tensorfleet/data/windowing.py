@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.data.nested import DatasetSpec
+from tensorfleet.data.ragged_batches import with_ragged
 from tensorfleet.data.structure import Structure
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -62,6 +63,22 @@ class WindowingTransformations:
             name=name,
         )
         return dataset._of(variant, structure, dataset._options)
+
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: Any = False,
+        row_splits_dtype: Any = dtypes.int64,
+        name: str | None = None,
+    ) -> Dataset:
+        """`batch_size` elements at a time; components of which a size is unknown become RaggedTensors.
+
+        Args:
+            drop_remainder: leave out the last batch if it is smaller.
+            row_splits_dtype: int32 or int64: the dtype of the row splits.
+        """
+        dataset = with_ragged(cast("Dataset", self), row_splits_dtype)
+        return dataset.batch(batch_size, drop_remainder, name=name)
 
     def rebatch(self, batch_size: Any, drop_remainder: Any = False, name: str | None = None) -> Dataset:
         """The rows of the elements, in batches of another size.

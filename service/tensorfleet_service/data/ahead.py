@@ -13,6 +13,7 @@ from typing import Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
+from tensorfleet_service.data.position import Position, State, restore, save
 from tensorfleet_service.data.sequence import Sequence
 from tensorfleet_service.threads.future import PENDING
 
@@ -53,7 +54,7 @@ class _Slot:
         self.error: BaseException | None = None
 
 
-class Ahead:
+class Ahead(Position):
     """An iterator whose elements are made in the background, in order.
 
     Args:
@@ -85,8 +86,30 @@ class Ahead:
         self._listener: Callable[[], None] | None = None
         run.open(self)
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
+    def save(self) -> State:
+        # Nobody reads the input meanwhile, and the jobs that make elements of what was read have ended.
+        with self._input:
+            with self._changed:
+                while not (self._closed or all(slot.ready for slot in self._slots)):
+                    self._changed.wait()
+                if self._closed:
+                    raise closed_error()
+                made = [slot.value if slot.error is None else slot.error for slot in self._slots]
+                ended = self._ended
+            return {"made": made, "ended": ended, "items": save(self._items)}
+
+    def restore(self, saved: State) -> None:
+        restore(self._items, saved["items"])
+        with self._changed:
+            self._ended = bool(saved["ended"])
+            for value in saved["made"]:
+                slot = _Slot()
+                slot.ready = True
+                if isinstance(value, BaseException):
+                    slot.error = value
+                else:
+                    slot.value = value
+                self._slots.append(slot)
 
     def __next__(self) -> Any:
         while True:

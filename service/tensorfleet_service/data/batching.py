@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run, many, taken
+from tensorfleet_service.data.position import Position
 
 
 class Batch(Dataset):
@@ -30,8 +31,9 @@ class Batch(Dataset):
         return _Batching(run, self.source.items(run), self._size, self._drop, self.source.rows)
 
 
-class _Batching:
+class _Batching(Position):
     __slots__ = ("_drop", "_items", "_rows", "_run", "_size")
+    PARTS = ("_items",)
 
     def __init__(self, run: Run, items: Iterator[Any], size: int, drop: bool, rows: Rows | None) -> None:
         self._run = run
@@ -39,9 +41,6 @@ class _Batching:
         self._size = size
         self._drop = drop
         self._rows = rows
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         found = (taken if self._rows is None else many)(self._items, self._size, self._run)
@@ -112,8 +111,9 @@ class PaddedBatch(Dataset):
         return _Padding(run, self.source.elements(run), self._size, self._shapes, self._values, self._drop)
 
 
-class _Padding:
+class _Padding(Position):
     __slots__ = ("_drop", "_elements", "_run", "_shapes", "_size", "_values")
+    PARTS = ("_elements",)
 
     def __init__(
         self,
@@ -130,9 +130,6 @@ class _Padding:
         self._shapes = shapes
         self._values = values
         self._drop = drop
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         found = taken(self._elements, self._size, self._run)

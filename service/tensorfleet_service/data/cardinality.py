@@ -8,6 +8,7 @@ from typing import Any
 from tensorfleet_service.data.ahead import Prefetch
 from tensorfleet_service.data.batching import Batch, PaddedBatch
 from tensorfleet_service.data.dataset import Dataset
+from tensorfleet_service.data.experimental import Scan, SparseBatch
 from tensorfleet_service.data.functional import Map, ParallelMap
 from tensorfleet_service.data.sequence import Cache, Concatenate, Repeat, Shard, Skip, Take, Zip
 from tensorfleet_service.data.shuffle import Shuffle
@@ -99,6 +100,17 @@ def _(dataset: Zip) -> int:
 def _(dataset: Concatenate) -> int:
     counts = [cardinality(part) for part in dataset.inputs]
     return INFINITE if INFINITE in counts else UNKNOWN if UNKNOWN in counts else sum(counts)
+
+
+@cardinality.register
+def _(dataset: Scan) -> int:
+    return cardinality(dataset.source) if dataset.keep_count else UNKNOWN
+
+
+@cardinality.register
+def _(dataset: SparseBatch) -> int:
+    count = cardinality(dataset.source)
+    return count if count < 0 else -(-count // dataset.size)
 
 
 def _batches(dataset: Any) -> int:

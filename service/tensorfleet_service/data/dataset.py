@@ -15,11 +15,12 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from tensorfleet.core import errors
+from tensorfleet_service.data.position import State, plain, restore, save, set_state
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.running import RUNNING
 
@@ -61,12 +62,14 @@ class Dataset(ABC):
         blocks: whether the next element may have to wait for another thread, or for a Python function.
         inputs: the datasets that it is made of.
         types, shapes: of the components of an element; set by the op that makes the dataset.
+        STATE: its attributes that an iterator's passes over it change, or that differ each time it is made.
     """
 
     rows: Rows | None = None
     blocks = False
     types: Sequence[DType] = ()
     shapes: Sequence[Dims] = ()
+    STATE: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *inputs: Dataset) -> None:
         self.inputs = tuple(map(checked, inputs))
@@ -90,6 +93,19 @@ class Dataset(ABC):
 
     def begin(self) -> None:  # noqa: B027 - most datasets keep nothing
         """Makes the state that the dataset keeps for one iterator."""
+
+    def save(self) -> State:
+        """The state of the dataset and its inputs, which `restore` takes."""
+        saved: State = {name: plain(getattr(self, name)) for name in self.STATE}
+        saved["inputs"] = [dataset.save() for dataset in self.inputs]
+        return saved
+
+    def restore(self, saved: State) -> None:
+        """Sets the state of an equal dataset. Raises KeyError, TypeError, ValueError."""
+        for name in self.STATE:
+            set_state(self, name, saved[name])
+        for dataset, state in zip(self.inputs, saved["inputs"], strict=True):
+            dataset.restore(state)
 
     @abstractmethod
     def items(self, run: Run) -> Iterator[Any]:
@@ -118,6 +134,30 @@ def checked(value: Any) -> Dataset:
     return value
 
 
+class Made:
+    """The iterator over a dataset that a function has made of `of`."""
+
+    __slots__ = ("_dataset", "_elements", "_of", "_run")
+
+    def __init__(self, of: Any, dataset: Dataset, run: Run) -> None:
+        self._of = of
+        self._dataset = dataset
+        self._run = run
+        self._elements = dataset.elements(run)
+
+    def __next__(self) -> Element:
+        return next(self._elements)
+
+    def save(self) -> State:
+        return {"of": self._of, "dataset": self._dataset.save(), "elements": save(self._elements)}
+
+    def restore(self, saved: State) -> None:
+        self._dataset.restore(saved["dataset"])
+        self._elements = self._dataset.elements(self._run)  # anew, as for a cache that is full
+        restore(self._elements, saved["elements"])
+        self._dataset.restore(saved["dataset"])
+
+
 class Callee:
     """A function that datasets call; compiled once where it has no state, else for each run.
 
@@ -138,6 +178,10 @@ class Callee:
         # Datasets compute on the host, on whichever device their op is.
         return self._library.instantiate(self._func, self._device, np)
 
+    def state_elsewhere(self) -> str | None:
+        """The type of an op in the function, or in one that it calls, whose state no iterator has."""
+        return self._library.stateful_op(self._func)
+
     def of(self, run: Run) -> Function:
         """The function; if it has state, an instance for each run."""
         return run.function(self._func.name, self._instantiate)
@@ -152,6 +196,10 @@ class Call:
         self._callee = callee
         self._captured = tuple(captured)
         self.waits = callee.waits
+
+    def state_elsewhere(self) -> str | None:
+        """The type of an op in the function, or in one that it calls, whose state no iterator has."""
+        return self._callee.state_elsewhere()
 
     def bind(self, run: Run) -> Callable[..., Element]:
         """The function that computes a call's results from an element."""

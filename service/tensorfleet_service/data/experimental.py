@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run, checked
+from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Made, Run, checked
+from tensorfleet_service.data.position import Position, State
 
 log = logging.getLogger(__name__)
 
@@ -24,10 +25,10 @@ class Listed(Dataset):
 
     def __init__(self, elements: Sequence[Element]) -> None:
         super().__init__()
-        self._elements = elements
+        self.listed = elements
 
     def items(self, run: Run) -> Iterator[Element]:
-        return iter(self._elements)
+        return iter(self.listed)
 
 
 class Unbatch(Dataset):
@@ -37,15 +38,14 @@ class Unbatch(Dataset):
         return _Unbatching(self.source.elements(run))
 
 
-class _Unbatching:
+class _Unbatching(Position):
     __slots__ = ("_elements", "_ready")
+    PARTS = ("_elements",)
+    STATE = ("_ready",)
 
     def __init__(self, elements: Iterator[Element]) -> None:
         self._elements = elements
         self._ready: deque[Element] = deque()
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         while not self._ready:
@@ -84,16 +84,15 @@ class Unique(Dataset):
         return _Unique(run, self.source.elements(run))
 
 
-class _Unique:
+class _Unique(Position):
     __slots__ = ("_elements", "_known", "_run")
+    PARTS = ("_elements",)
+    STATE = ("_known",)
 
     def __init__(self, run: Run, elements: Iterator[Element]) -> None:
         self._run = run
         self._elements = elements
         self._known: set[Any] = set()
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         left_out = 0
@@ -125,16 +124,15 @@ class TakeWhile(Dataset):
         return _TakingWhile(self.source.elements(run), self._predicate.bind(run))
 
 
-class _TakingWhile:
+class _TakingWhile(Position):
     __slots__ = ("_elements", "_ended", "_predicate")
+    PARTS = ("_elements",)
+    STATE = ("_ended",)
 
     def __init__(self, elements: Iterator[Element], predicate: Any) -> None:
         self._elements = elements
         self._predicate = predicate
         self._ended = False
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         if self._ended:
@@ -148,10 +146,15 @@ class _TakingWhile:
 
 
 class Scan(Dataset):
-    """The elements that a function makes of its state and the elements (`ScanDataset`)."""
+    """The elements that a function makes of its state and the elements (`ScanDataset`).
 
-    def __init__(self, source: Dataset, state: Sequence[Any], call: Call) -> None:
+    Args:
+        keep_count: whether there are as many elements as in the input, for the cardinality.
+    """
+
+    def __init__(self, source: Dataset, state: Sequence[Any], call: Call, keep_count: bool) -> None:
         super().__init__(source)
+        self.keep_count = keep_count
         self.blocks = self.blocks or call.waits
         self._state = tuple(state)
         self._call = call
@@ -160,16 +163,15 @@ class Scan(Dataset):
         return _Scanning(self.source.elements(run), self._state, self._call.bind(run))
 
 
-class _Scanning:
+class _Scanning(Position):
     __slots__ = ("_elements", "_function", "_state")
+    PARTS = ("_elements",)
+    STATE = ("_state",)
 
     def __init__(self, elements: Iterator[Element], state: tuple[Any, ...], function: Any) -> None:
         self._elements = elements
         self._state = state
         self._function = function
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         element = next(self._elements)
@@ -193,15 +195,13 @@ class IgnoreErrors(Dataset):
         return _Ignoring(self.source.elements(run), self._warn)
 
 
-class _Ignoring:
+class _Ignoring(Position):
     __slots__ = ("_elements", "_warn")
+    PARTS = ("_elements",)
 
     def __init__(self, elements: Iterator[Element], warn: bool) -> None:
         self._elements = elements
         self._warn = warn
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         while True:
@@ -227,28 +227,34 @@ class Directed(Dataset):
 
     def items(self, run: Run) -> Iterator[Element]:
         selector, *parts = (dataset.elements(run) for dataset in self.inputs)
-        return _Directing(selector, parts, self._stop)
+        return _Directing(run, selector, parts, self._stop)
 
 
-class _Directing:
-    __slots__ = ("_left", "_parts", "_selector", "_stop")
+class _Directing(Position):
+    __slots__ = ("_left", "_parts", "_run", "_selector", "_stop")
+    PARTS = ("_selector", "_parts")
+    STATE = ("_left",)
 
-    def __init__(self, selector: Iterator[Element], parts: Sequence[Iterator[Element]], stop: bool) -> None:
+    def __init__(
+        self, run: Run, selector: Iterator[Element], parts: Sequence[Iterator[Element]], stop: bool
+    ) -> None:
+        self._run = run
         self._selector = selector
         self._parts: list[Iterator[Element] | None] = list(parts)
         self._left = len(parts)
         self._stop = stop
 
-    def __iter__(self) -> Iterator[Element]:
-        return self
-
     def __next__(self) -> Element:
+        skipped = 0
         while self._left:
             (number,) = next(self._selector)
             if not 0 <= number < len(self._parts):
                 raise _invalid(f"Selector index out of range: {int(number)} >= {len(self._parts)}")
             part = self._parts[int(number)]
             if part is None:
+                skipped += 1
+                if not skipped % CHECKED:
+                    self._run.check()
                 continue
             try:
                 return next(part)
@@ -277,7 +283,10 @@ class GroupByWindow(Dataset):
         return _Grouping(run, self.source, key, reduce, size)
 
 
-class _Grouping:
+class _Grouping(Position):
+    PARTS = ("_elements",)
+    STATE = ("_windows", "_sizes")
+
     def __init__(self, run: Run, source: Dataset, key: Any, reduce: Any, size: Any) -> None:
         self._run = run
         self._source = source
@@ -287,10 +296,16 @@ class _Grouping:
         self._size = size
         self._windows: dict[int, list[Element]] = {}
         self._sizes: dict[int, int] = {}
-        self._current: Iterator[Element] | None = None
+        self._current: Made | None = None
 
-    def __iter__(self) -> Iterator[Element]:
-        return self
+    def save(self) -> State:
+        return super().save() | {"current": self._current and self._current.save()}
+
+    def restore(self, saved: State) -> None:
+        super().restore(saved)
+        if (found := saved["current"]) is not None:
+            self._current = self._made(*found["of"])
+            self._current.restore(found)
 
     def __next__(self) -> Element:
         gathered = 0
@@ -303,7 +318,7 @@ class _Grouping:
             if self._elements is None:
                 if not self._windows:
                     raise StopIteration
-                self._begin(next(iter(self._windows)))
+                self._begin(min(self._windows))
                 continue
             gathered += 1
             if not gathered % CHECKED:
@@ -328,11 +343,15 @@ class _Grouping:
                 self._begin(key)
 
     def _begin(self, key: int) -> None:
-        window = Listed(self._windows.pop(key))
+        elements = self._windows.pop(key)
         self._sizes.pop(key, None)
+        self._current = self._made(key, elements)
+
+    def _made(self, key: int, elements: list[Element]) -> Made:
+        window = Listed(elements)
         window.types, window.shapes = self._source.types, self._source.shapes
         (dataset,) = self._reduce(np.int64(key), window)
-        self._current = checked(dataset).elements(self._run)
+        return Made((key, elements), checked(dataset), self._run)
 
 
 class SparseBatch(Dataset):
@@ -342,23 +361,21 @@ class SparseBatch(Dataset):
         super().__init__(source)
         if size < 1:
             raise _invalid("Batch size must be greater than zero.")
-        self._size = size
+        self.size = size
         self._row_shape = [int(d) for d in row_shape]
 
     def items(self, run: Run) -> Iterator[Element]:
-        return _SparseBatching(self.source.elements(run), self._size, self._row_shape)
+        return _SparseBatching(self.source.elements(run), self.size, self._row_shape)
 
 
-class _SparseBatching:
+class _SparseBatching(Position):
     __slots__ = ("_elements", "_row_shape", "_size")
+    PARTS = ("_elements",)
 
     def __init__(self, elements: Iterator[Element], size: int, row_shape: list[int]) -> None:
         self._elements = elements
         self._size = size
         self._row_shape = row_shape
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         found: list[Any] = []

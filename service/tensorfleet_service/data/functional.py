@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from tensorfleet.core import errors
 from tensorfleet_service.data.ahead import Ahead, Prefetch
-from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run, checked
+from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Made, Run, checked
+from tensorfleet_service.data.position import Position, State
 
 
 class _Calling(Dataset):
@@ -31,8 +32,9 @@ class Map(_Calling):
         return _Mapping(self.source.elements(run), self.call.bind(run), self._keep_count)
 
 
-class _Mapping:
+class _Mapping(Position):
     __slots__ = ("_elements", "_function", "_keep_count")
+    PARTS = ("_elements",)
 
     def __init__(
         self, elements: Iterator[Element], function: Callable[..., Element], keep_count: bool
@@ -40,9 +42,6 @@ class _Mapping:
         self._elements = elements
         self._function = function
         self._keep_count = keep_count
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         element = next(self._elements)
@@ -100,16 +99,14 @@ class Filter(_Calling):
         return _Filtering(run, self.source.elements(run), self.call.bind(run))
 
 
-class _Filtering:
+class _Filtering(Position):
     __slots__ = ("_elements", "_predicate", "_run")
+    PARTS = ("_elements",)
 
     def __init__(self, run: Run, elements: Iterator[Element], predicate: Callable[..., Element]) -> None:
         self._run = run
         self._elements = elements
         self._predicate = predicate
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         left_out = 0
@@ -165,8 +162,11 @@ class Interleave(_Calling):
         return _Interleaving(run, self.source.elements(run), function, self._cycle, self._block, self._ahead)
 
 
-class _Interleaving:
+class _Interleaving(Position):
     """The iterator of interleaved datasets. With `block` 0, a dataset's turn lasts until it ends."""
+
+    PARTS = ("_elements",)
+    STATE = ("_turn", "_given", "_open", "_ended")
 
     def __init__(
         self,
@@ -182,14 +182,21 @@ class _Interleaving:
         self._function = function
         self._block = block
         self._ahead = ahead
-        self._current: list[Iterator[Element] | None] = [None] * cycle
+        self._current: list[Made | None] = [None] * cycle
         self._turn = 0
         self._given = 0
         self._open = 0
         self._ended = False
 
-    def __iter__(self) -> Iterator[Element]:
-        return self
+    def save(self) -> State:
+        return super().save() | {"current": [made and made.save() for made in self._current]}
+
+    def restore(self, saved: State) -> None:
+        super().restore(saved)
+        for i, found in enumerate(saved["current"]):
+            if found is not None:
+                made = self._current[i] = self._made(found["of"])
+                made.restore(found)
 
     def __next__(self) -> Element:
         turns = 0
@@ -226,9 +233,12 @@ class _Interleaving:
         except StopIteration:
             self._ended = True
             return
+        self._current[self._turn] = self._made(element)
+        self._open += 1
+
+    def _made(self, element: Element) -> Made:
         (dataset,) = self._function(*element)
         dataset = checked(dataset)
         if self._ahead:
             dataset = Prefetch(dataset, self._ahead)
-        self._current[self._turn] = dataset.elements(self._run)
-        self._open += 1
+        return Made(element, dataset, self._run)

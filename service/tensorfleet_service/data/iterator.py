@@ -16,6 +16,7 @@ from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.data.ahead import Ahead
 from tensorfleet_service.data.dataset import Abandoned, Dataset, Element, Run, closed_error
+from tensorfleet_service.data.position import State, restore, save
 from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.state.queues import dims_text
 from tensorfleet_service.threads.future import PENDING, Future
@@ -92,6 +93,54 @@ class IteratorResource:
             )
         return place.get_next()
 
+    def save(self) -> Future:
+        """The position and all that elements after it depend on, as `restore` takes it.
+
+        Raises:
+            FailedPreconditionError: the iterator is not initialized.
+            UnimplementedError: by the Future: a part of the dataset has no position, such as a generator.
+        """
+        return self._initialized("Save", "saving").save()
+
+    def restore(self, saved: State) -> None:
+        """Goes on where an iterator over an equal dataset was.
+
+        Raises:
+            FailedPreconditionError: the iterator is not initialized.
+            InvalidArgumentError: the state is that of another dataset.
+        """
+        old = self._initialized("Restore", "restoring")
+        place = _Place(old.dataset, self._pool)
+        try:
+            place.restore(saved)
+        except BaseException as e:
+            place.close()
+            if not isinstance(e, (KeyError, TypeError, ValueError, IndexError, AttributeError)):
+                raise
+            text = f"The saved position is that of an iterator over another dataset: {e}"
+            raise errors.InvalidArgumentError(None, None, text) from None
+        with self._lock:
+            old_now, self._place = self._place, place
+        if old_now is not None:
+            old_now.close()
+
+    @property
+    def dataset(self) -> Dataset | None:
+        """The dataset that the iterator has begun."""
+        place = self._place
+        return None if place is None else place.dataset
+
+    def _initialized(self, what: str, doing: str) -> _Place:
+        place = self._place
+        if place is None:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"{what}() failed because the iterator has not been initialized. Ensure that you have run "
+                f"the initializer operation for this iterator before {doing} it.",
+            )
+        return place
+
     def read(self) -> Any:
         """The value of a fetched handle: its name."""
         return self.name.encode()
@@ -110,22 +159,68 @@ class _Place:
     def __init__(self, dataset: Dataset, pool: Pool) -> None:
         self._pool = pool
         self._run = Run(pool)
-        self._elements: Iterator[Element] = dataset.unshared().elements(self._run)
+        self.dataset = dataset
+        self._own = dataset.unshared()
         self._poll: Callable[[Callable[[], None] | None], Any] | None = None
-        if isinstance(self._elements, Ahead):
-            self._poll = self._elements.poll
-        elif dataset.blocks:
-            self._run.is_wanted = lambda: bool(self._line)
         self._blocks = dataset.blocks
         self._lock = threading.Lock()
         self._busy = False  # a thread is at the dataset, or the buffer is going to call `_serve`
         self._line: deque[Future] = deque()
+        self._saves: set[Future] = set()  # those in the line who want the state
         self._unclaimed: deque[_Result] = deque()  # made for steps that were cancelled
         self._ended = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._elements: Iterator[Element] = self._own.elements(self._run)
+        if isinstance(self._elements, Ahead):
+            self._poll = self._elements.poll
+        elif self._blocks:
+            self._run.is_wanted = lambda: len(self._line) > len(self._saves)
+
+    def restore(self, saved: State) -> None:
+        """Goes to where another iterator was, before anybody asks for an element.
+
+        Raises:
+            KeyError, TypeError, ValueError, IndexError, AttributeError: the state is of another dataset.
+        """
+        self._run.is_wanted = None
+        self._own.restore(saved["dataset"])
+        self._begin()  # anew, as another iterator reads a cache that is full
+        wanted, self._run.is_wanted = self._run.is_wanted, None
+        restore(self._elements, saved["elements"])
+        self._own.restore(saved["dataset"])
+        self._run.is_wanted = wanted
+        self._unclaimed.extend(
+            (None, one) if isinstance(one, BaseException) else (one, None) for one in saved["unclaimed"]
+        )
+        self._ended = bool(saved["ended"])
+
+    def save(self) -> Future:
+        """The state after the elements that have been given, and those that steps wait for already."""
+        with self._lock:
+            future = self._stand_in_line()
+            self._saves.add(future)
+            busy, self._busy = self._busy, True
+        if not busy:
+            self._pool.submit(self._serve)
+        return future
+
+    def _state(self) -> State:
+        """The state, by the thread that is at the dataset."""
+        elements = save(self._elements)
+        with self._lock:
+            unclaimed = [value if error is None else error for value, error in self._unclaimed]
+        return {
+            "dataset": self._own.save(),
+            "elements": elements,
+            "unclaimed": unclaimed,
+            "ended": self._ended,
+        }
 
     def get_next(self) -> Element | Future:
         with self._lock:
-            if self._unclaimed:
+            if self._unclaimed and not self._line:
                 return _given(self._unclaimed.popleft())
             if self._busy:
                 return self._stand_in_line()
@@ -163,6 +258,20 @@ class _Place:
                 if not self._line:
                     self._busy = False
                     return
+                first = self._line[0]
+                saves, made = first in self._saves, None
+                if saves:
+                    self._saves.discard(first)
+                elif self._unclaimed:
+                    made = self._unclaimed.popleft()
+                if saves or made is not None:
+                    self._line.popleft()
+            if saves:
+                first.complete(*self._saved())
+                continue
+            if made is not None:
+                first.complete(*made)
+                continue
             try:
                 result = self._make(self._serve)
             except Abandoned:
@@ -170,13 +279,18 @@ class _Place:
             if result is PENDING:
                 return  # the buffer calls again
             with self._lock:
-                if not self._line:
+                if not self._line or self._line[0] in self._saves:
                     # The step that it was made for has been cancelled meanwhile.
                     self._unclaimed.append(result)
-                    self._busy = False
-                    return
+                    continue
                 future = self._line.popleft()
             future.complete(*result)
+
+    def _saved(self) -> _Result:
+        try:
+            return self._state(), None
+        except Exception as e:
+            return None, e
 
     def _make(self, listener: Callable[[], None] | None) -> Any:
         """The next element, or the error in its place; PENDING where a buffer has none yet."""
@@ -199,12 +313,14 @@ class _Place:
         with self._lock:
             if future in self._line:
                 self._line.remove(future)
+                self._saves.discard(future)
 
     def close(self) -> None:
         self._run.close()
         with self._lock:
             line = list(self._line)
             self._line.clear()
+            self._saves.clear()
         for future in line:
             future.complete(None, closed_error())
 

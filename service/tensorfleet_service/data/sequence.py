@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import CHECKED, PIECE, Dataset, Element, Run, many
+from tensorfleet_service.data.position import Position, State, restore, save
 
 _MANY_TIMES = 1 << 20
 
@@ -32,8 +33,9 @@ class Repeat(Sequence):
         return _Repeating(self.source, run, self._count)
 
 
-class _Repeating:
+class _Repeating(Position):
     __slots__ = ("_current", "_first", "_left", "_run", "_source")
+    STATE = ("_left", "_first")
 
     def __init__(self, source: Dataset, run: Run, count: int) -> None:
         self._source = source
@@ -42,8 +44,14 @@ class _Repeating:
         self._current: Iterator[Any] | None = None
         self._first = True
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
+    def save(self) -> State:
+        return super().save() | {"current": save(self._current)}
+
+    def restore(self, saved: State) -> None:
+        super().restore(saved)
+        if (found := saved["current"]) is not None:
+            self._current = self._source.items(self._run)
+            restore(self._current, found)
 
     def __next__(self) -> Any:
         while True:
@@ -90,17 +98,16 @@ class Take(Sequence):
         return items if self._count < 0 else _Taking(items, self._count)
 
 
-class _Taking:
+class _Taking(Position):
     """Like `itertools.islice`, but an error of the input does not end it."""
 
     __slots__ = ("_items", "_left")
+    PARTS = ("_items",)
+    STATE = ("_left",)
 
     def __init__(self, items: Iterator[Any], count: int) -> None:
         self._items = items
         self._left = count
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
 
     def __next__(self) -> Any:
         if not self._left:
@@ -147,19 +154,18 @@ class Shard(Sequence):
         return _Every(run, self.source.items(run), self._index, self._count)
 
 
-class _Every:
+class _Every(Position):
     """Like `itertools.islice`, but an error of the input does not end it."""
 
     __slots__ = ("_items", "_run", "_skip", "_step")
+    PARTS = ("_items",)
+    STATE = ("_skip",)
 
     def __init__(self, run: Run, items: Iterator[Any], start: int, step: int) -> None:
         self._run = run
         self._items = items
         self._skip = start
         self._step = step - 1
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
 
     def __next__(self) -> Any:
         items = self._items
@@ -180,14 +186,12 @@ class Concatenate(Dataset):
         return _Joined([dataset.elements(run) for dataset in self.inputs])
 
 
-class _Joined:
+class _Joined(Position):
     __slots__ = ("_parts",)
+    PARTS = ("_parts",)
 
     def __init__(self, parts: list[Iterator[Element]]) -> None:
         self._parts = parts[::-1]
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         while self._parts:
@@ -205,15 +209,14 @@ class Zip(Dataset):
         return _Zipped([dataset.elements(run) for dataset in self.inputs])
 
 
-class _Zipped:
+class _Zipped(Position):
     __slots__ = ("_ended", "_parts")
+    PARTS = ("_parts",)
+    STATE = ("_ended",)
 
     def __init__(self, parts: list[Iterator[Element]]) -> None:
         self._parts = parts
         self._ended = False
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         if self._ended:
@@ -232,6 +235,8 @@ class Cache(Sequence):
         super().__init__(source)
         self.begin()
 
+    STATE = ("_kept",)
+
     def begin(self) -> None:
         self._lock = threading.Lock()
         self._kept: list[Any] | None = None
@@ -241,21 +246,29 @@ class Cache(Sequence):
             kept = self._kept
         return _Caching(self, self.source.items(run)) if kept is None else iter(kept)
 
+    @property
+    def has_all(self) -> bool:
+        """Whether the input has been read to its end."""
+        return self._kept is not None
+
     def keep(self, items: list[Any]) -> None:
         with self._lock:
             self._kept = items
 
 
-class _Caching:
+class _Caching(Position):
     __slots__ = ("_cache", "_items", "_read")
+    PARTS = ("_items",)
+    STATE = ("_read",)
 
     def __init__(self, cache: Cache, items: Iterator[Any]) -> None:
         self._cache = cache
         self._items = items
         self._read: list[Any] = []
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
+    def save(self) -> State:
+        # The iterator over what is kept, by now, takes its place.
+        return {"left": 0} if self._cache.has_all else super().save()
 
     def __next__(self) -> Any:
         try:

@@ -9,15 +9,17 @@ from typing import Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import Dataset, Run, many
+from tensorfleet_service.data.position import Position, State
 from tensorfleet_service.data.sequence import Sequence
 from tensorfleet_service.state import philox
 
 _COUNTERS = 1024  # counter values of a random stream that are computed at a time
 
 
-def numbers(seed: int, seed2: int) -> Iterator[int]:
-    """The random numbers of 32 bits that follow from two seeds."""
-    stream = philox.seeded_stream(seed, seed2)
+def numbers(seed: int, seed2: int, start: int = 0) -> Iterator[int]:
+    """The random numbers of 32 bits that follow from two seeds, without the first `start`."""
+    stream = philox.seeded_stream(seed, seed2).skip(start // 4)
+    yield from stream.reserve(1).numbers(1).ravel().tolist()[start % 4 :]
     while True:
         yield from stream.reserve(_COUNTERS).numbers(_COUNTERS).ravel().tolist()
 
@@ -43,36 +45,63 @@ class Shuffle(Sequence):
         self._reshuffle = reshuffle
         self.begin()
 
+    STATE = ("_seeds", "_passes")
+
     def begin(self) -> None:
         self._draws = numbers(*self._seeds) if self._reshuffle else None
+        self._passes = 0
         self._lock = threading.Lock()
+
+    def restore(self, saved: State) -> None:
+        super().restore(saved)
+        if self._draws is not None:
+            self._draws = numbers(*self._seeds, start=2 * self._passes)
 
     def items(self, run: Run) -> Iterator[Any]:
         seeds = self._seeds
         if self._draws is not None:
             with self._lock:
                 seeds = next(self._draws), next(self._draws)
-        return _Shuffling(run, self.source.items(run), self._size, numbers(*seeds))
+                self._passes += 1
+        return _Shuffling(run, self.source.items(run), self._size, seeds)
 
 
-class _Shuffling:
+class _Shuffling(Position):
     """A ring of items. The oldest one moves to the position of the item drawn, and its own becomes free."""
 
-    __slots__ = ("_buffer", "_draw", "_draws", "_ended", "_items", "_left", "_run", "_size", "_start")
+    __slots__ = (
+        "_buffer",
+        "_draw",
+        "_drawn",
+        "_draws",
+        "_ended",
+        "_items",
+        "_left",
+        "_run",
+        "_seeds",
+        "_size",
+        "_start",
+    )
+    PARTS = ("_items",)
+    STATE = ("_buffer", "_start", "_left", "_ended", "_seeds", "_drawn")
 
-    def __init__(self, run: Run, items: Iterator[Any], size: int, draws: Iterator[int]) -> None:
+    def __init__(self, run: Run, items: Iterator[Any], size: int, seeds: tuple[int, int]) -> None:
         self._run = run
         self._items = items
         self._size = size
-        self._draws = draws
-        self._draw = draws.__next__
+        self._seeds = seeds
+        self._draws = numbers(*seeds)
+        self._draw = self._draws.__next__
+        self._drawn = 0
         self._buffer: list[Any] = []
         self._start = 0
         self._left = 0
         self._ended = False
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
+    def restore(self, saved: State) -> None:
+        super().restore(saved)
+        self._draws = numbers(*self._seeds, start=self._drawn)
+        self._draw = self._draws.__next__
 
     def __next__(self) -> Any:
         buffer, size = self._buffer, self._size
@@ -91,6 +120,7 @@ class _Shuffling:
             raise StopIteration
         start, room = self._start, len(buffer)
         index = (start + self._draw() % left) % room
+        self._drawn += 1
         item = buffer[index]
         buffer[index] = buffer[start]
         buffer[start] = None
@@ -123,5 +153,6 @@ class _Shuffling:
             buffer[index] = buffer[start]
             start = (start + 1) % size
         buffer[start - 1] = None
+        self._drawn += len(found)
         self._start = start
         return found

@@ -12,6 +12,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run
 from tensorfleet_service.data.experimental import Listed
+from tensorfleet_service.data.position import Position, State
 
 
 def _invalid(text: str) -> errors.InvalidArgumentError:
@@ -46,10 +47,12 @@ class Window(Dataset):
         return _Windows(run, self, self.source.elements(run))
 
 
-class _Windows:
+class _Windows(Position):
     """The iterator of windows. An error in place of an element fails the windows that have it."""
 
     __slots__ = ("_ahead", "_elements", "_ended", "_read", "_run", "_skip", "_window")
+    PARTS = ("_elements",)
+    STATE = ("_ahead", "_skip", "_read", "_ended")
 
     def __init__(self, run: Run, window: Window, elements: Iterator[Element]) -> None:
         self._run = run
@@ -59,9 +62,6 @@ class _Windows:
         self._skip = 0
         self._read = 0
         self._ended = False
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         window, ahead = self._window, self._ahead
@@ -132,8 +132,10 @@ class Rebatch(Dataset):
         return _Rebatching(run, self.source.elements(run), self._sizes, self._drop)
 
 
-class _Rebatching:
+class _Rebatching(Position):
     __slots__ = ("_count", "_drop", "_elements", "_parts", "_place", "_rest", "_run", "_sizes", "_turn")
+    PARTS = ("_elements",)
+    STATE = ("_turn", "_rest", "_place", "_parts", "_count")
 
     def __init__(self, run: Run, elements: Iterator[Element], sizes: tuple[int, ...], drop: bool) -> None:
         self._run = run
@@ -145,9 +147,6 @@ class _Rebatching:
         self._place = 0
         self._parts: list[Element] = []  # of the batch that is being made, with `_count` rows
         self._count = 0
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         size = self._sizes[self._turn]
@@ -227,7 +226,12 @@ class SparseRows(Dataset):
         indices, values, dense_shape = self._parts
         ends = np.searchsorted(indices[:, 0], np.arange(self.count + 1))
         shape = dense_shape[1:]
-        return ((indices[a:b, 1:], values[a:b], shape) for a, b in itertools.pairwise(ends.tolist()))
+
+        def row(number: int) -> Element:
+            a, b = ends[number], ends[number + 1]
+            return indices[a:b, 1:], values[a:b], shape
+
+        return map(row, range(self.count))
 
 
 class GroupByReducer(Dataset):
@@ -247,14 +251,16 @@ class GroupByReducer(Dataset):
         return _Reducing(run, self.source.elements(run), *(call.bind(run) for call in self._calls))
 
 
-class _Reducing:
+class _Reducing(Position):
     __slots__ = ("_elements", "_finalize", "_init", "_key", "_order", "_reduce", "_run", "_states")
+    PARTS = ("_elements",)
+    STATE = ("_states",)
 
     def __init__(
         self, run: Run, elements: Iterator[Element], key: Any, init: Any, reduce: Any, finalize: Any
     ) -> None:
         self._run = run
-        self._elements = elements
+        self._elements: Iterator[Element] | None = elements
         self._key = key
         self._init = init
         self._reduce = reduce
@@ -262,16 +268,19 @@ class _Reducing:
         self._states: dict[int, Element] = {}
         self._order: Iterator[int] | None = None
 
-    def __iter__(self) -> Iterator[Element]:
-        return self
+    def restore(self, saved: State) -> None:
+        super().restore(saved)
+        if saved["_elements"] is None:
+            self._order = iter(list(self._states))
 
     def __next__(self) -> Element:
-        while self._order is None:
+        while self._elements is not None:
             self._run.check()
             try:
                 element = next(self._elements)
             except StopIteration:
                 self._order = iter(list(self._states))
+                self._elements = None
                 break
             (found,) = self._key(*element)
             if getattr(found, "shape", ()):
@@ -280,4 +289,5 @@ class _Reducing:
             if key not in self._states:
                 self._states[key] = tuple(self._init(np.int64(key)))
             self._states[key] = tuple(self._reduce(*self._states[key], *element))
+        assert self._order is not None, "it begins with the end of the elements"
         return tuple(self._finalize(*self._states.pop(next(self._order))))

@@ -121,3 +121,21 @@ def test_a_section_in_a_loop_is_executed_in_each_iteration() -> None:
         session.run(v.initializer)
         assert session.run(tf.while_loop(lambda i: i < 5, body, [tf.constant(0)])) == 5
         assert session.run(v) == 10.0
+
+
+def test_branches_and_loops_in_a_section_end_in_it() -> None:
+    """The lock is given back after the branch that was taken, though the other never runs."""
+    size, capacity = (tf.Variable(start, use_resource=False) for start in (0, 4))
+    section = tf.CriticalSection()
+    is_full = tf.equal(size, capacity)
+    grow = section.execute(
+        lambda: tf.cond(is_full, lambda: tf.assign(capacity, capacity * 2), lambda: tf.identity(capacity))
+    )
+    count = section.execute(lambda: tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(grow) == 4
+        session.run(size.assign(4))
+        assert session.run(grow) == 8
+        assert session.run(capacity) == 8
+        assert session.run(count) == 3

@@ -332,3 +332,25 @@ def test_sparse_gradients_are_averaged_row_by_row() -> None:
         assert indices.tolist() == [1, 3, 4]
         assert values.tolist() == [[2.0], [5.0], [8.0]]
         assert shape.tolist() == [5, 1]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (dtypes.int64, [3, -1]),
+        (dtypes.bool, [True, False]),
+        (dtypes.bfloat16, [0.5, 3.0]),
+        (dtypes.complex64, [1j, 2.0]),
+        (dtypes.string, [b"ab", b""]),
+    ],
+)
+def test_a_batch_of_scalars_has_their_dtype(dtype: dtypes.DType, values: list[Any]) -> None:
+    queue = tf.FIFOQueue(4, [dtype, tf.int32], shapes=[(), (1,)])
+    put = [queue.enqueue([tf.constant(value, dtype), [i]]) for i, value in enumerate(values)]
+    taken = queue.dequeue_many(2)
+    with tf.Session() as session:
+        for operation in put:
+            session.run(operation)
+        scalars, rows = session.run(taken)
+    assert (scalars.dtype, scalars.shape, scalars.tolist()) == (dtype.np, (2,), values)
+    assert rows.tolist() == [[0], [1]]

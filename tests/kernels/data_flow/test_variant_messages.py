@@ -44,6 +44,28 @@ def test_lists_in_lists_and_arrays_of_them() -> None:
     np.testing.assert_array_equal(second.item(0), [5, 6])
 
 
+@pytest.mark.parametrize("values", [[1, 2], [b"a", b"c"]], ids=["numbers", "strings"])
+def test_parts_of_a_sparse_tensor(values: Any) -> None:
+    """Tensors in an array, in the form that TensorFlow's serialize_tensor shows; two of them of one shape."""
+    parts = (
+        np.array([[0, 0], [1, 1]]),
+        np.array(values, object if values[0] == b"a" else None),
+        np.array([2, 2]),
+    )
+    made = run_op("SerializeSparse", *parts, out_type=dtypes.variant)
+    message = to_message(made)
+    assert [part.type_name for part in message.variant_val] == ["tensorflow::Tensor"] * 3
+    back = value_of(proto_of(made))
+    assert back.shape == (3,)
+    dtype = dtypes.from_numpy(parts[1].dtype)
+    for part, expected in zip(run_op("DeserializeSparse", back, dtype=dtype), parts, strict=True):
+        np.testing.assert_array_equal(part, expected)
+    rows = run_op("SerializeManySparse", *parts, out_type=dtypes.variant)
+    np.testing.assert_array_equal(
+        run_op("DeserializeSparse", from_message(to_message(rows)), dtype=dtype)[1], parts[1]
+    )
+
+
 @pytest.mark.parametrize("components", [None, [np.float32([1, 2]), b"x"]], ids=["none", "two"])
 def test_optionals(components: Any) -> None:
     made = run_op("OptionalNone") if components is None else run_op("OptionalFromValue", components)

@@ -114,6 +114,20 @@ def _counted(op: RuleNode) -> list[Dims]:
     return [(None, rank), (None,), (rank,)]
 
 
+def _to_variant(op: RuleNode) -> list[Dims]:
+    if not op.attrs["batched_input"]:
+        return [()]
+    first = op.inputs[0].dims
+    if first is None:
+        return [(None,)]
+    size = first[0]
+    return [(size if size is None or op.attrs["RAGGED_RANK"] == 0 else size - 1,)]
+
+
+def _from_variant(op: RuleNode) -> list[Dims]:
+    return [*[(None,)] * op.attrs["output_ragged_rank"], None]
+
+
 op(
     "RaggedRange(starts: T, limits: T, deltas: T) -> (rt_nested_splits: Tsplits, rt_dense_values: T)",
     "T: {bfloat16, float32, float64, int32, int64} = int32",
@@ -159,6 +173,31 @@ op(
     "RaggedFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T) -> (d_values: T, d_default_value: T)",
     "T: type",
     shape=_filled_grad,
+)
+op(
+    "RaggedTensorToVariant(rt_nested_splits: RAGGED_RANK * Tsplits, rt_dense_values: Tvalues) -> "
+    "(encoded_ragged: variant)",
+    "RAGGED_RANK: int >= 0",
+    "Tvalues: type",
+    _SPLITS,
+    "batched_input: bool",
+    shape=_to_variant,
+)
+op(
+    "RaggedTensorFromVariant(encoded_ragged: variant) -> "
+    "(output_nested_splits: output_ragged_rank * Tsplits, output_dense_values: Tvalues)",
+    "input_ragged_rank: int >= -1",
+    "output_ragged_rank: int >= 0",
+    "Tvalues: type",
+    _SPLITS,
+    shape=_from_variant,
+)
+op(
+    "RaggedTensorToVariantGradient(encoded_ragged_grad: variant, row_splits: Tsplits, "
+    "dense_values_shape: int32) -> (dense_values_grad: Tvalues)",
+    "Tvalues: type",
+    _SPLITS,
+    shape=lambda op: [static_dims(op.inputs[2])],
 )
 op(
     "RaggedBincount(splits: int64, values: Tidx, size: Tidx, weights: T) -> (output: T)",

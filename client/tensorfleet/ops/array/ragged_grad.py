@@ -9,6 +9,7 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.gradient_registry import gradient, no_rule, not_differentiable
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros
 from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.common import apply_one
 
@@ -33,6 +34,27 @@ def _gather(op: Operation, *grads: Tensor) -> list[Any]:
     )[-1]
     slices = IndexedSlices(grads[-1], places, apply_one("Shape", values))
     return [*[None] * len(splits), slices, None]
+
+
+no_rule("RaggedTensorToVariantGradient")
+
+
+@gradient("RaggedTensorToVariant")
+def _to_variant(op: Operation, grad: Tensor) -> list[Any]:
+    *splits, values = op.inputs
+    first = splits[0] if op.attrs["batched_input"] and splits else zeros([0], op.attrs["Tsplits"])
+    shape = apply_one("Shape", values, out_type=dtypes.int32)
+    dense = apply_one("RaggedTensorToVariantGradient", grad, first, shape, Tvalues=values.dtype)
+    return [*[None] * len(splits), dense]
+
+
+@gradient("RaggedTensorFromVariant")
+def _from_variant(op: Operation, *grads: Tensor) -> list[Any]:
+    if op.attrs["input_ragged_rank"] > 0 or op.inputs[0].shape.rank not in (0, 1):
+        return [None]  # the values' own rows are not known here
+    splits = list(op.outputs[:-1])
+    is_batch = op.inputs[0].shape.rank == 1
+    return [apply_one("RaggedTensorToVariant", splits, grads[-1], batched_input=is_batch)]
 
 
 @gradient("RaggedTensorToSparse")

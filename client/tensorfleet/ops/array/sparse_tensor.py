@@ -9,7 +9,7 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape, as_dims
-from tensorfleet.core.structures import register_composite
+from tensorfleet.core.structures import ELEMENTS, register_composite
 from tensorfleet.core.type_specs import SparseTensorSpec, serve_value_type
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import Graph, get_default_graph
@@ -182,6 +182,7 @@ def _feed(key: SparseTensor, value: Sequence[Any]) -> list[tuple[Tensor, Any]]:
 
 
 register_composite(SparseTensor, _parts)
+ELEMENTS.keep_whole(SparseTensorValue)
 register_session_run_conversion_functions(SparseTensor, _fetch, _feed, _parts)
 
 

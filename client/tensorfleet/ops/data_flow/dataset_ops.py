@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
-from tensorfleet.ops.shape_rules import nothing, scalar
+from tensorfleet.ops.shape_rules import nothing, scalar, with_rank
 
 _TYPES = ("output_types: list(type) >= 1", "output_shapes: list(shape) >= 1")
 _METADATA = 'metadata: string = ""'
 _ARGUMENTS = "Targuments: list(type) >= 0"
 
 
-def _dataset(name: str, inputs: str, *attrs: str, stateful: bool = False) -> None:
-    """Declares the op of a dataset, whose last attributes are the types and shapes of its elements."""
-    op(f"{name}({inputs}) -> (handle: variant)", *attrs, shape=scalar, stateful=stateful)
+def _of_numbers(op: RuleNode) -> list[Dims]:
+    """Shape rule: a dataset made of scalars, and perhaps of another dataset."""
+    for tensor in op.inputs:
+        if tensor.dtype is not dtypes.variant:
+            with_rank(tensor.dims, 0)
+    return [()]
+
+
+def _dataset(name: str, inputs: str, *attrs: str, stateful: bool = False, numbers: bool = False) -> None:
+    """Declares the op of a dataset, whose last attributes are the types and shapes of its elements.
+
+    Args:
+        numbers: whether all inputs but datasets must be scalars.
+    """
+    shape = _of_numbers if numbers else scalar
+    op(f"{name}({inputs}) -> (handle: variant)", *attrs, shape=shape, stateful=stateful)
 
 
 def _elements(op: RuleNode) -> list[Dims]:
@@ -49,6 +63,7 @@ _dataset(
     _METADATA,
     "replicate_on_split: bool = false",
     stateful=True,
+    numbers=True,
 )
 _dataset(
     "GeneratorDataset",
@@ -68,15 +83,16 @@ _dataset(
 # Sequences
 
 _INPUT = "input_dataset: variant"
-_dataset("RepeatDataset", f"{_INPUT}, count: int64", *_TYPES, _METADATA)
-_dataset("TakeDataset", f"{_INPUT}, count: int64", *_TYPES, _METADATA)
-_dataset("SkipDataset", f"{_INPUT}, count: int64", *_TYPES, _METADATA)
+_dataset("RepeatDataset", f"{_INPUT}, count: int64", *_TYPES, _METADATA, numbers=True)
+_dataset("TakeDataset", f"{_INPUT}, count: int64", *_TYPES, _METADATA, numbers=True)
+_dataset("SkipDataset", f"{_INPUT}, count: int64", *_TYPES, _METADATA, numbers=True)
 _dataset(
     "ShardDataset",
     f"{_INPUT}, num_shards: int64, index: int64",
     "require_non_empty: bool = false",
     *_TYPES,
     _METADATA,
+    numbers=True,
 )
 _dataset("ZipDataset", "input_datasets: N * variant", *_TYPES, "N: int >= 1", _METADATA)
 _dataset("ConcatenateDataset", f"{_INPUT}, another_dataset: variant", *_TYPES, _METADATA)
@@ -87,6 +103,7 @@ _dataset(
     "reshuffle_each_iteration: bool = true",
     *_TYPES,
     _METADATA,
+    numbers=True,
 )
 _dataset(
     "ShuffleAndRepeatDataset",
@@ -94,6 +111,7 @@ _dataset(
     *_TYPES,
     "reshuffle_each_iteration: bool = true",
     _METADATA,
+    numbers=True,
 )
 _dataset(
     "PrefetchDataset",
@@ -103,6 +121,7 @@ _dataset(
     "legacy_autotune: bool = true",
     "buffer_size_min: int = 0",
     _METADATA,
+    numbers=True,
 )
 _dataset("OptionsDataset", _INPUT, "serialized_options: string", *_TYPES, _METADATA)
 _dataset(
@@ -122,13 +141,14 @@ _dataset(
 
 # Batches
 
-_dataset("BatchDataset", f"{_INPUT}, batch_size: int64", *_TYPES, _METADATA)
+_dataset("BatchDataset", f"{_INPUT}, batch_size: int64", *_TYPES, _METADATA, numbers=True)
 _dataset(
     "BatchDatasetV2",
     f"{_INPUT}, batch_size: int64, drop_remainder: bool",
     "parallel_copy: bool = false",
     *_TYPES,
     _METADATA,
+    numbers=True,
 )
 _PADDING = "padded_shapes: N * int64, padding_values: list(Toutput_types)"
 _PADDED = ("Toutput_types: list(type) >= 1", "output_shapes: list(shape) >= 1", "N: int >= 1", _METADATA)
@@ -241,6 +261,17 @@ for _name in ("IteratorGetNext", "IteratorGetNextSync"):
 op(
     "IteratorToStringHandle(resource_handle: resource) -> (string_handle: string)",
     shape=scalar,
+    stateful=True,
+)
+op(
+    "SerializeIterator(resource_handle: resource) -> (serialized: variant)",
+    "external_state_policy: int = 0",
+    shape=lambda _: [None],
+    stateful=True,
+)
+op(
+    "DeserializeIterator(resource_handle: resource, serialized: variant) -> ()",
+    shape=nothing,
     stateful=True,
 )
 for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):

@@ -19,7 +19,7 @@ from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tens
 from tensorfleet.ops.ragged.reducing import reduced_texts
 from tensorfleet.ops.ragged.row_partition import RowPartition
 from tensorfleet.ops.text import unicode
-from tensorfleet.ops.text.splitting import sparse_string_split, sparse_string_split_v2
+from tensorfleet.ops.text.splitting import ngrams_of_rows, sparse_string_split, sparse_string_split_v2
 from tensorfleet.ops.text.unicode import REPLACEMENT
 
 _RESULTS = ("RaggedTensor", "SparseTensor")
@@ -266,3 +266,32 @@ def reduce_join(
     """`tf.strings.reduce_join` of a RaggedTensor."""
     axis = reduction_indices if axis is None else axis
     return reduced_texts(inputs, axis, keep_dims if keepdims is None else keepdims, separator, name)
+
+
+def ngrams(
+    data: RaggedTensor,
+    ngram_width: Any,
+    separator: str = " ",
+    pad_values: Any = None,
+    padding_width: int | None = None,
+    preserve_short_sequences: bool = False,
+    name: str | None = None,
+) -> RaggedTensor:
+    """The n-grams of the innermost rows of a RaggedTensor: the version of `tf.strings.ngrams`."""
+    with framework.name_scope(name, "StringNGrams", [data.flat_values]):
+
+        def of_rows(rows: RaggedTensor) -> RaggedTensor:
+            if is_ragged(rows.values):
+                return rows.with_values(of_rows(rows.values))
+            found, splits = ngrams_of_rows(
+                rows.values,
+                rows.row_splits,
+                ngram_width,
+                separator,
+                pad_values,
+                padding_width,
+                preserve_short_sequences,
+            )
+            return RaggedTensor.from_row_splits(found, splits, validate=False)
+
+        return of_rows(data)

@@ -157,7 +157,7 @@ def nested_parts(
         if ragged_rank is not None and depth < ragged_rank + 1:
             raise ValueError(f"Invalid pylist={pylist}, ragged_rank={ragged_rank}: too few nested lists")
     if inner_shape is not None and ragged_rank is not None:
-        expected = ragged_rank + 1 + len(inner_shape) - 1
+        expected = ragged_rank + 1 + len(inner_shape)
         if (depth is not None and depth != expected) or (depth is None and expected < deepest):
             raise ValueError(
                 f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank} and "

@@ -19,7 +19,7 @@ from tensorfleet_service.data.shuffle import Shuffle
 from tensorfleet_service.data.sources import Generator, Range, Slices, Tensors
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import own
+from tensorfleet_service.kernels.values import invalid, own, shape_text
 
 Make = Callable[..., Dataset]
 
@@ -51,6 +51,17 @@ def on_host(value: Any) -> Any:
     return own(value.get() if hasattr(value, "get") else value)
 
 
+def number(value: Any) -> int:
+    """An input that must be a scalar integer.
+
+    Raises:
+        InvalidArgumentError: it is none.
+    """
+    if getattr(value, "ndim", 0):
+        raise invalid(f"Expected a scalar, got a tensor of shape {shape_text(value.shape)}.")
+    return int(value)
+
+
 @dataset_kernel("TensorDataset")
 def tensors(node: KernelNode) -> Make:
     return lambda *components: Tensors(tuple(map(on_host, components)))
@@ -64,7 +75,7 @@ def slices(node: KernelNode) -> Make:
 @dataset_kernel("RangeDataset")
 def numbers(node: KernelNode) -> Make:
     dtype = np.dtype(node.attrs["output_types"][0].as_numpy_dtype)
-    return lambda start, stop, step: Range(int(start), int(stop), int(step), dtype)
+    return lambda start, stop, step: Range(number(start), number(stop), number(step), dtype)
 
 
 @dataset_kernel("GeneratorDataset")
@@ -100,22 +111,22 @@ def calls_of(node: KernelNode, parts: Sequence[str], arguments: str) -> Callable
 
 @dataset_kernel("RepeatDataset")
 def repeat(node: KernelNode) -> Make:
-    return lambda source, count: Repeat(source, int(count))
+    return lambda source, count: Repeat(source, number(count))
 
 
 @dataset_kernel("TakeDataset")
 def take(node: KernelNode) -> Make:
-    return lambda source, count: Take(source, int(count))
+    return lambda source, count: Take(source, number(count))
 
 
 @dataset_kernel("SkipDataset")
 def skip(node: KernelNode) -> Make:
-    return lambda source, count: Skip(source, int(count))
+    return lambda source, count: Skip(source, number(count))
 
 
 @dataset_kernel("ShardDataset")
 def shard(node: KernelNode) -> Make:
-    return lambda source, count, index: Shard(source, int(count), int(index))
+    return lambda source, count, index: Shard(source, number(count), number(index))
 
 
 @dataset_kernel("ZipDataset")
@@ -147,7 +158,7 @@ def shuffle(node: KernelNode) -> Make:
     reshuffle = node.attrs["reshuffle_each_iteration"]
 
     def make(source: Dataset, size: Any, seed: Any, seed2: Any) -> Dataset:
-        return Shuffle(source, int(size), int(seed), int(seed2), reshuffle)
+        return Shuffle(source, number(size), number(seed), number(seed2), reshuffle)
 
     return make
 
@@ -157,14 +168,14 @@ def shuffle_and_repeat(node: KernelNode) -> Make:
     reshuffle = node.attrs["reshuffle_each_iteration"]
 
     def make(source: Dataset, size: Any, seed: Any, seed2: Any, count: Any) -> Dataset:
-        return Repeat(Shuffle(source, int(size), int(seed), int(seed2), reshuffle), int(count))
+        return Repeat(Shuffle(source, number(size), number(seed), number(seed2), reshuffle), number(count))
 
     return make
 
 
 @dataset_kernel("PrefetchDataset")
 def prefetch(node: KernelNode) -> Make:
-    return lambda source, size: Prefetch(source, int(size))
+    return lambda source, size: Prefetch(source, number(size))
 
 
 @dataset_kernel("OptionsDataset", "ModelDataset", "OptimizeDataset")
@@ -174,7 +185,7 @@ def as_it_is(node: KernelNode) -> Make:
 
 @dataset_kernel("BatchDataset", "BatchDatasetV2")
 def batch(node: KernelNode) -> Make:
-    return lambda source, size, drop=False: Batch(source, int(size), bool(drop))
+    return lambda source, size, drop=False: Batch(source, number(size), bool(drop))
 
 
 @dataset_kernel("PaddedBatchDataset", "PaddedBatchDatasetV2")
@@ -184,7 +195,7 @@ def padded_batch(node: KernelNode) -> Make:
     def make(source: Dataset, size: Any, *rest: Any) -> Dataset:
         shapes = [[int(d) for d in shape] for shape in rest[:count]]
         values = tuple(map(on_host, rest[count : 2 * count]))
-        return PaddedBatch(source, int(size), shapes, values, bool(rest[2 * count :] and rest[-1]))
+        return PaddedBatch(source, number(size), shapes, values, bool(rest[2 * count :] and rest[-1]))
 
     return make
 
@@ -193,9 +204,9 @@ def padded_batch(node: KernelNode) -> Make:
 
 
 def _parallel(value: Any) -> int:
-    """The number of parallel calls; for AUTOTUNE the number of cores."""
-    number = int(value)
-    return (os.cpu_count() or 1) if number == AUTOTUNE else number
+    """A number of parallel calls, or of datasets in turn; for AUTOTUNE the number of cores."""
+    count = number(value)
+    return (os.cpu_count() or 1) if count == AUTOTUNE else count
 
 
 @dataset_kernel("MapDataset")
@@ -221,7 +232,7 @@ def map_and_batch(node: KernelNode) -> Make:
     def make(source: Dataset, *rest: Any) -> Dataset:
         *captured, size, parallel, drop = rest
         mapped = ParallelMap(source, Call(callee, captured), keep_count, _parallel(parallel))
-        return Batch(mapped, int(size), bool(drop))
+        return Batch(mapped, number(size), bool(drop))
 
     return make
 
@@ -244,7 +255,7 @@ def interleave(node: KernelNode) -> Make:
 
     def make(source: Dataset, *rest: Any) -> Dataset:
         *captured, cycle, block = rest
-        return Interleave(source, Call(callee, captured), int(cycle), int(block))
+        return Interleave(source, Call(callee, captured), _parallel(cycle), number(block))
 
     return make
 
@@ -257,6 +268,6 @@ def parallel_interleave(node: KernelNode) -> Make:
     def make(source: Dataset, *rest: Any) -> Dataset:
         *captured, cycle, block = rest[:-extra]
         length = _parallel(cycle)
-        return Interleave(source, Call(callee, captured), length, int(block), ahead=2 * int(block))
+        return Interleave(source, Call(callee, captured), length, number(block), ahead=2 * number(block))
 
     return make

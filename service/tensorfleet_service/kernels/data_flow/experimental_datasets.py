@@ -26,6 +26,7 @@ from tensorfleet_service.data.experimental import (
     Unique,
 )
 from tensorfleet_service.data.functional import Interleave
+from tensorfleet_service.data.position import Position, State
 from tensorfleet_service.data.shuffle import numbers
 from tensorfleet_service.data.windows import GroupByReducer, Rebatch, SparseRows, Window
 from tensorfleet_service.kernels.data_flow.dataset_ops import (
@@ -33,6 +34,7 @@ from tensorfleet_service.kernels.data_flow.dataset_ops import (
     callee_of,
     calls_of,
     dataset_kernel,
+    number,
     on_host,
 )
 from tensorfleet_service.kernels.functions.function_ops import library_of
@@ -62,7 +64,8 @@ def take_while(node: KernelNode) -> Make:
 @dataset_kernel("ScanDataset")
 def scan(node: KernelNode) -> Make:
     callee, count = callee_of(node, "f"), len(node.attrs["Tstate"])
-    return lambda source, *rest: Scan(source, rest[:count], Call(callee, rest[count:]))
+    keep = node.attrs["preserve_cardinality"]
+    return lambda source, *rest: Scan(source, rest[:count], Call(callee, rest[count:]), keep)
 
 
 @dataset_kernel("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset")
@@ -92,7 +95,7 @@ def group_by_reducer(node: KernelNode) -> Make:
 @dataset_kernel("WindowDataset")
 def window(node: KernelNode) -> Make:
     def make(source: Dataset, size: Any, shift: Any, stride: Any, drop: Any) -> Dataset:
-        return Window(source, int(size), int(shift), int(stride), bool(drop))
+        return Window(source, number(size), number(shift), number(stride), bool(drop))
 
     return make
 
@@ -117,7 +120,7 @@ def sparse_tensor_slices(node: KernelNode) -> Kernel:
 
 @dataset_kernel("DenseToSparseBatchDataset")
 def dense_to_sparse_batch(node: KernelNode) -> Make:
-    return lambda source, size, row_shape: SparseBatch(source, int(size), host_array(row_shape).tolist())
+    return lambda source, size, row_shape: SparseBatch(source, number(size), host_array(row_shape).tolist())
 
 
 @dataset_kernel("ParallelInterleaveDataset")
@@ -126,8 +129,8 @@ def parallel_interleave(node: KernelNode) -> Make:
 
     def make(source: Dataset, *rest: Any) -> Dataset:
         *captured, cycle, block, _sloppy, _output, prefetch = rest
-        ahead = max(int(prefetch), int(block))
-        return Interleave(source, Call(callee, captured), int(cycle), int(block), ahead=ahead)
+        ahead = max(number(prefetch), number(block))
+        return Interleave(source, Call(callee, captured), number(cycle), number(block), ahead=ahead)
 
     return make
 
@@ -142,17 +145,34 @@ class _Random(Dataset):
         self._seeds = seed, seed2
 
     def items(self, run: Run) -> Iterator[Element]:
-        return zip(map(np.int64, numbers(*self._seeds)))
+        return _Drawing(self._seeds)
+
+
+class _Drawing(Position):
+    STATE = ("_seeds", "_drawn")
+
+    def __init__(self, seeds: tuple[int, int]) -> None:
+        self._seeds = seeds
+        self._drawn = 0
+        self._numbers = numbers(*seeds)
+
+    def restore(self, saved: State) -> None:
+        super().restore(saved)
+        self._numbers = numbers(*self._seeds, start=self._drawn)
+
+    def __next__(self) -> Element:
+        self._drawn += 1
+        return (np.int64(next(self._numbers)),)
 
 
 @dataset_kernel("RandomDataset")
 def random(node: KernelNode) -> Make:
-    return lambda seed, seed2: _Random(int(seed), int(seed2))
+    return lambda seed, seed2: _Random(number(seed), number(seed2))
 
 
 @dataset_kernel("AssertCardinalityDataset")
 def assert_cardinality(node: KernelNode) -> Make:
-    return lambda source, count: _Counted(source, int(count))
+    return lambda source, count: _Counted(source, number(count))
 
 
 class _Counted(Dataset):
@@ -166,14 +186,14 @@ class _Counted(Dataset):
         return _Counting(self.source.elements(run), self.count)
 
 
-class _Counting:
+class _Counting(Position):
+    PARTS = ("_elements",)
+    STATE = ("_given",)
+
     def __init__(self, elements: Iterator[Element], wanted: int) -> None:
         self._elements = elements
         self._wanted = wanted
         self._given = 0
-
-    def __iter__(self) -> Iterator[Element]:
-        return self
 
     def __next__(self) -> Element:
         wanted = self._wanted

@@ -146,7 +146,7 @@ class Distribution:
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The shape of the batch of parameters, an int32 vector."""
-        with self._scope(name):
+        with self._name_scope(name):
             if self.batch_shape.is_fully_defined():
                 return constant(self.batch_shape.as_list(), dtypes.int32, name="batch_shape")
             return self._batch_shape_tensor()
@@ -164,7 +164,7 @@ class Distribution:
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """The shape of one draw, an int32 vector."""
-        with self._scope(name):
+        with self._name_scope(name):
             if self.event_shape.is_fully_defined():
                 return constant(self.event_shape.as_list(), dtypes.int32, name="event_shape")
             return self._event_shape_tensor()
@@ -182,12 +182,12 @@ class Distribution:
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
         """Whether a draw is a number: a bool of rank 0."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._is_scalar(self.event_shape, self.event_shape_tensor)
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
         """Whether there is one set of parameters: a bool of rank 0."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._is_scalar(self.batch_shape, self.batch_shape_tensor)
 
     @staticmethod
@@ -208,12 +208,12 @@ class Distribution:
         Returns:
             Values of the shape `sample_shape + batch_shape + event_shape`.
         """
-        with self._scope(name):
+        with self._name_scope(name):
             wanted = convert_to_tensor(sample_shape, dtype=dtypes.int32, name="sample_shape")
             static = static_value(wanted)
             wanted = reshape(wanted, [-1]) if wanted.shape.ndims == 0 else wanted
             samples = self._sample_n(reduce_prod(wanted, name="prod"), seed)
-            samples = reshape(samples, concat([wanted, shape(samples)[1:]], 0))
+            samples = self._of_draws(reshape(samples, concat([wanted, shape(samples)[1:]], 0)))
             dims = None if static is None else TensorShape(static.reshape(-1).tolist())
             if dims is not None:
                 samples.set_shape(dims.concatenate(self.batch_shape).concatenate(self.event_shape))
@@ -221,6 +221,10 @@ class Distribution:
 
     def _sample_n(self, n: Tensor, seed: int | None) -> Tensor:
         raise self._lacks("sample")
+
+    def _of_draws(self, samples: Tensor) -> Tensor:
+        """What samples are a function of what `_sample_n` draws, in the shape of all samples."""
+        return samples
 
     # ---- densities
 
@@ -262,16 +266,13 @@ class Distribution:
         self, name: str, value: Any, *ways: tuple[str, Callable[[Tensor], Tensor] | None]
     ) -> Tensor:
         """What the first method that the family has gives for a value, and what becomes of that."""
-        with self._scope(name):
-            value = convert_to_tensor(value, name="value", dtype=self._value_dtype(value))
+        with self._name_scope(name):
+            value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
             for method, then in ways:
                 if hasattr(self, method):
                     result: Tensor = getattr(self, method)(value)
                     return result if then is None else then(result)
         raise self._lacks(name)
-
-    def _value_dtype(self, value: Any) -> Any:
-        return value.dtype if isinstance(value, Tensor) else self.dtype
 
     # ---- statistics
 
@@ -300,7 +301,7 @@ class Distribution:
         return self._statistic(name, ("_covariance", None))
 
     def _statistic(self, name: str, *ways: tuple[str, Callable[[Tensor], Tensor] | None]) -> Tensor:
-        with self._scope(name):
+        with self._name_scope(name):
             for method, then in ways:
                 if hasattr(self, method):
                     result: Tensor = getattr(self, method)()
@@ -309,21 +310,25 @@ class Distribution:
 
     def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
         """The cross entropy of this distribution and another of the same kind, in nats."""
-        with self._scope(name):
+        with self._name_scope(name):
             return cross_entropy(self, other, self.allow_nan_stats)
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
         """The Kullback-Leibler divergence of this distribution from another, in nats."""
-        with self._scope(name):
+        with self._name_scope(name):
             return kl_divergence(self, other, self.allow_nan_stats)
 
     # ---- for the families
 
     @contextlib.contextmanager
-    def _scope(self, name: str) -> Iterator[None]:
+    def _name_scope(self, name: str | None = None, values: Any = None) -> Iterator[str]:
         graph = get_default_graph()
-        with graph.name_scope(self._name), graph.name_scope(name):
-            yield
+        with graph.name_scope(self._name) as own:
+            if name is None:
+                yield own
+                return
+            with graph.name_scope(name) as scope:
+                yield scope
 
     def _lacks(self, method: str) -> NotImplementedError:
         return NotImplementedError(f"{method} is not implemented: {type(self).__name__}")

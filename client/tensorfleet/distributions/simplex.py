@@ -87,7 +87,7 @@ class Uniform(Distribution):
 
     def range(self, name: str = "range") -> Tensor:
         """high - low."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._high - self._low
 
     def _batch_shape_tensor(self) -> Tensor:

@@ -18,11 +18,13 @@ from tensorfleet.distributions.parameters import (
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.linear_operators.diagonals import LinearOperatorDiag
+from tensorfleet.linear_operators.matrices import LinearOperatorLowerTriangular
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.constants import ones_like, zeros_like
+from tensorfleet.ops.array.constants import eye, ones, ones_like, zeros_like
 from tensorfleet.ops.array.indexing import one_hot
 from tensorfleet.ops.array.joining import concat
-from tensorfleet.ops.array.shaping import shape
+from tensorfleet.ops.array.shaping import reshape, shape
 from tensorfleet.ops.debugging.checks import assert_none_equal
 from tensorfleet.ops.linalg.linalg import matrix_triangular_solve
 from tensorfleet.ops.linalg.matrix_parts import matrix_diag, matrix_diag_part
@@ -34,8 +36,8 @@ from tensorfleet.ops.nn.activation import log_softmax
 from tensorfleet.ops.random.random_ops import random_normal
 
 
-class _Normals(Distribution):
-    """Vectors that are an affine function of independent standard normal numbers."""
+class AffineVectors(Distribution):
+    """Vectors that are an affine function of independent numbers."""
 
     _loc: Tensor
 
@@ -43,14 +45,6 @@ class _Normals(Distribution):
     def loc(self) -> Tensor:
         """The mean, [..., size]."""
         return self._loc
-
-    def _scaled(self, x: Tensor) -> Tensor:
-        """The scale times vectors."""
-        raise NotImplementedError
-
-    def _unscaled(self, x: Tensor) -> Tensor:
-        """The inverse of the scale times vectors."""
-        raise NotImplementedError
 
     def _log_determinant(self) -> Tensor:
         """The logarithm of the scale's determinant, in magnitude."""
@@ -74,6 +68,24 @@ class _Normals(Distribution):
         known = static_batch(self._loc, self._spread())
         return known[-1:] if known.ndims is not None else [None]
 
+    def _mean(self) -> Tensor:
+        return self._loc + zeros_like(self._spread())
+
+    def _mode(self) -> Tensor:
+        return self._mean()
+
+
+class NormalVectors(AffineVectors):
+    """Vectors that are an affine function of independent standard normal numbers."""
+
+    def _scaled(self, x: Tensor) -> Tensor:
+        """The scale times vectors."""
+        raise NotImplementedError
+
+    def _unscaled(self, x: Tensor) -> Tensor:
+        """The inverse of the scale times vectors."""
+        raise NotImplementedError
+
     def _sample_n(self, n: Tensor, seed: int | None) -> Tensor:
         dims = concat([[n], dynamic_batch(self._loc, self._spread())], 0)
         return self._loc + self._scaled(random_normal(dims, dtype=self.dtype, seed=seed))
@@ -88,14 +100,41 @@ class _Normals(Distribution):
         size = cast(self.event_shape_tensor()[0], self.dtype)
         return 0.5 * (1 + math.log(2 * math.pi)) * size + self._log_determinant()
 
-    def _mean(self) -> Tensor:
-        return self._loc + zeros_like(self._spread())
 
-    def _mode(self) -> Tensor:
-        return self._mean()
+@RegisterKL(NormalVectors, NormalVectors)
+def _from_normal_vectors(a: NormalVectors, b: NormalVectors, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_mvn"):
+        # The rows are the columns of a's scale, with a dimension before those of the batch.
+        size = a.event_shape_tensor()[0]
+        basis = eye(size, dtype=a.dtype)
+        ones_of_batch = ones(concat([a.batch_shape_tensor(), [1]], 0), a.dtype)
+        dims = concat([[size], ones_like(a.batch_shape_tensor()), [size]], 0)
+        columns = a._scaled(reshape(basis, dims) * ones_of_batch)
+        spread = reduce_sum(reduce_sum(square(b._unscaled(columns)), -1), 0)
+        distance = reduce_sum(square(b._unscaled(a.loc - b.loc)), -1)
+        growth = b._log_determinant() - a._log_determinant()
+        return 0.5 * (spread + distance - cast(size, a.dtype)) + growth
 
 
-class MultivariateNormalDiag(_Normals):
+def diagonal_scale(loc: Any, scale_diag: Any, scale_identity_multiplier: Any) -> tuple[Tensor, Tensor]:
+    """Mean and diagonal of the scale, of what is given of them.
+
+    Raises:
+        ValueError: nothing tells the size.
+    """
+    if loc is None and scale_diag is None:
+        raise ValueError("Give loc or scale_diag: nothing tells the size of the vectors.")
+    mean = None if loc is None else convert_to_tensor(loc, name="loc")
+    dtype = None if mean is None else mean.dtype
+    scale = None if scale_diag is None else convert_to_tensor(scale_diag, dtype, "scale_diag")
+    mean = zeros_like(scale) if mean is None else mean
+    if scale_identity_multiplier is not None:
+        every = convert_to_tensor(scale_identity_multiplier, dtype=mean.dtype)[..., None]
+        scale = every * ones_like(mean) if scale is None else scale + every
+    return mean, ones_like(mean) if scale is None else scale
+
+
+class MultivariateNormalDiag(NormalVectors):
     """Vectors of independent normal numbers (`tf.contrib.distributions.MultivariateNormalDiag`).
 
     Args:
@@ -117,18 +156,8 @@ class MultivariateNormalDiag(_Normals):
         name: str = "MultivariateNormalDiag",
     ) -> None:
         parameters = arguments(locals())
-        if loc is None and scale_diag is None:
-            raise ValueError("Give loc or scale_diag: nothing tells the size of the vectors.")
         with get_default_graph().name_scope(name) as scope:
-            mean = None if loc is None else convert_to_tensor(loc, name="loc")
-            dtype = None if mean is None else mean.dtype
-            scale = None if scale_diag is None else convert_to_tensor(scale_diag, dtype, "scale_diag")
-            mean = zeros_like(scale) if mean is None else mean
-            if scale_identity_multiplier is not None:
-                every = convert_to_tensor(scale_identity_multiplier, dtype=mean.dtype)[..., None]
-                scale = every * ones_like(mean) if scale is None else scale + every
-            if scale is None:
-                scale = ones_like(mean)
+            mean, scale = diagonal_scale(loc, scale_diag, scale_identity_multiplier)
             checks = [assert_none_equal(scale, zeros_like(scale))] if validate_args else []
             self._loc, self._scale_diag = parameters_after(checks, loc=mean, scale_diag=scale)
         super().__init__(
@@ -140,6 +169,11 @@ class MultivariateNormalDiag(_Normals):
     def scale_diag(self) -> Tensor:
         """The scale of each element."""
         return self._scale_diag
+
+    @property
+    def scale(self) -> LinearOperatorDiag:
+        """The scale as a linear operator."""
+        return LinearOperatorDiag(self._scale_diag)
 
     def _spread(self) -> Tensor:
         return self._scale_diag
@@ -173,7 +207,7 @@ def _from_independent(
         return 0.5 * reduce_sum(distance + ratio - 1 - log(ratio), -1)
 
 
-class MultivariateNormalTriL(_Normals):
+class MultivariateNormalTriL(NormalVectors):
     """Normal vectors (`tf.contrib.distributions.MultivariateNormalTriL`).
 
     Args:
@@ -209,6 +243,11 @@ class MultivariateNormalTriL(_Normals):
     def scale_tril(self) -> Tensor:
         """The lower triangular scale."""
         return self._scale_tril
+
+    @property
+    def scale(self) -> LinearOperatorLowerTriangular:
+        """The scale as a linear operator."""
+        return LinearOperatorLowerTriangular(self._scale_tril)
 
     def _spread(self) -> Tensor:
         return self._diagonal

@@ -284,13 +284,13 @@ class LinearOperator:
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
         """The shape as a tensor, int32."""
-        with self._scope(name):
+        with self._name_scope(name):
             known = self.shape
             return constant_vector(known.as_list()) if known.is_fully_defined() else self._shape_tensor()
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The shape without the matrices' two dimensions, as a tensor."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._batch_vector()
 
     def _batch_vector(self) -> Tensor:
@@ -299,19 +299,19 @@ class LinearOperator:
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
         """The number of dimensions as a tensor."""
-        with self._scope(name):
+        with self._name_scope(name):
             known = self.tensor_rank
             return convert_to_tensor(known) if known is not None else apply_one("Size", self._shape_tensor())
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
         """The number of columns as a tensor."""
-        with self._scope(name):
+        with self._name_scope(name):
             known = self.domain_dimension.value
             return convert_to_tensor(known) if known is not None else self._shape_tensor()[-1]
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
         """The number of rows as a tensor."""
-        with self._scope(name):
+        with self._name_scope(name):
             known = self.range_dimension.value
             return convert_to_tensor(known) if known is not None else self._shape_tensor()[-2]
 
@@ -332,9 +332,9 @@ class LinearOperator:
                 raise ValueError(
                     f"Operators are incompatible. Expected `x` to have dimension {a} but got {b}."
                 )
-            with self._scope(name):
+            with self._name_scope(name):
                 return _makers["product"](left, right)
-        with self._scope(name):
+        with self._name_scope(name):
             tensor = self._argument(x, "x")
             self._check_rows(tensor, adjoint, adjoint_arg)
             return self._matmul(tensor, adjoint, adjoint_arg)
@@ -344,20 +344,20 @@ class LinearOperator:
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
         """The product with vectors [..., n]."""
-        with self._scope(name):
+        with self._name_scope(name):
             tensor = self._argument(x, "x")
             return squeeze(self.matmul(expand_dims(tensor, -1), adjoint=adjoint), axis=-1)
 
     def determinant(self, name: str = "det") -> Tensor:
         """The determinants of square matrices."""
         self._only_square("determinant")
-        with self._scope(name):
+        with self._name_scope(name):
             return self._determinant()
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
         """The logarithms of the determinants' absolute values."""
         self._only_square("log_abs_determinant")
-        with self._scope(name):
+        with self._name_scope(name):
             return self._log_abs_determinant()
 
     def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
@@ -378,14 +378,14 @@ class LinearOperator:
             left = self.adjoint() if adjoint else self
             right = rhs.adjoint() if adjoint_arg else rhs
             return left.inverse().matmul(right, name=name)
-        with self._scope(name):
+        with self._name_scope(name):
             tensor = self._argument(rhs, "rhs")
             self._check_rows(tensor, not adjoint, adjoint_arg)
             return self._solve(tensor, adjoint, adjoint_arg)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
         """The x of A · x = rhs, for vectors [..., n]."""
-        with self._scope(name):
+        with self._name_scope(name):
             tensor = self._argument(rhs, "rhs")
             self._check_rows(expand_dims(tensor, -1), not adjoint, False)
             return squeeze(self.solve(expand_dims(tensor, -1), adjoint=adjoint), axis=-1)
@@ -394,7 +394,7 @@ class LinearOperator:
         """The adjoint, as an operator."""
         if self.is_self_adjoint:
             return self
-        with self._scope(name):
+        with self._name_scope(name):
             return self._adjoint()
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
@@ -407,7 +407,7 @@ class LinearOperator:
             raise ValueError("Cannot get the Inverse: This operator represents a non square matrix.")
         if self.is_non_singular is False:
             raise ValueError("Cannot get the Inverse: This operator is singular.")
-        with self._scope(name):
+        with self._name_scope(name):
             return self._inverse()
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
@@ -420,27 +420,27 @@ class LinearOperator:
             raise ValueError(
                 "Cannot take the Cholesky decomposition: Not a positive definite self adjoint matrix."
             )
-        with self._scope(name):
+        with self._name_scope(name):
             return self._cholesky()
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """The matrices as a tensor."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._to_dense()
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
         """The diagonals, [..., min(m, n)]."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._diag_part()
 
     def trace(self, name: str = "trace") -> Tensor:
         """The sums of the diagonals."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._trace()
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
         """The sum with a tensor of matrices."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._add_to_tensor(self._argument(x, "x"))
 
     def eigvals(self, name: str = "eigvals") -> Tensor:
@@ -451,40 +451,43 @@ class LinearOperator:
         """
         if not self.is_self_adjoint:
             raise NotImplementedError("Only self-adjoint matrices are supported.")
-        with self._scope(name):
+        with self._name_scope(name):
             return self._eigvals()
 
     def cond(self, name: str = "cond") -> Tensor:
         """The condition numbers: the greatest singular value over the least."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._cond()
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Operation:
         """An operation that fails the step where a matrix has no inverse."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._assert_non_singular()
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Operation:
         """An operation that fails the step where a matrix is not positive definite."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._assert_positive_definite()
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Operation:
         """An operation that fails the step where a matrix is not its own adjoint."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._assert_self_adjoint()
 
     # Parts.
 
-    def _scope(self, name: str) -> Any:
-        return framework.name_scope(f"{self._name}/{name}")
+    # Classes of programs that derive from operators call these two as well.
+
+    def _name_scope(self, name: str | None = None, values: Any = None) -> Any:
+        return framework.name_scope(f"{self._name}/{name}" if name else self._name)
+
+    def _check_input_dtype(self, arg: Tensor) -> None:
+        if self.dtype is not None and arg.dtype.base is not self.dtype:
+            raise TypeError(f"Input argument must have dtype {self.dtype}. Found instead dtype {arg.dtype}")
 
     def _argument(self, value: Any, name: str) -> Tensor:
         tensor = convert_to_tensor(value, dtype_hint=self.dtype, name=name)
-        if self.dtype is not None and tensor.dtype.base is not self.dtype:
-            raise TypeError(
-                f"Input argument must have dtype {self.dtype}. Found instead dtype {tensor.dtype}"
-            )
+        self._check_input_dtype(tensor)
         return tensor
 
     def _check_rows(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> None:

@@ -51,7 +51,7 @@ class _Blocks(LinearOperator):
         """The product, as `LinearOperator.matmul`; a list with an item for each block gives such a list."""
         if not isinstance(x, (list, tuple)) or isinstance(x, LinearOperator):
             return super().matmul(x, adjoint, adjoint_arg, name)
-        with self._scope(name):
+        with self._name_scope(name):
             whole = _joined([adjointed(self._argument(each, "x"), adjoint_arg) for each in x])
             return _parts(self._matmul(whole, adjoint), self._diagonal, not adjoint, False)
 
@@ -68,7 +68,7 @@ class _Blocks(LinearOperator):
         """The solution, as `LinearOperator.solve`; a list with an item for each block gives such a list."""
         if not isinstance(rhs, (list, tuple)) or isinstance(rhs, LinearOperator):
             return super().solve(rhs, adjoint, adjoint_arg, name)
-        with self._scope(name):
+        with self._name_scope(name):
             whole = _joined([adjointed(self._argument(each, "rhs"), adjoint_arg) for each in rhs])
             return _parts(self._solve(whole, adjoint), self._diagonal, adjoint, False)
 

@@ -161,12 +161,12 @@ class _Circulant(LinearOperator):
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Tensor:
         """The convolution kernel: the inverse transform of the spectrum."""
-        with self._scope(name):
+        with self._name_scope(name):
             return _cast(_BACKWARD[self._depth](cast(self._spectrum, self._complex())), self.dtype)
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Any:
         """An operation that fails the step unless the operator is real."""
-        with self._scope(name):
+        with self._name_scope(name):
             kernel = _BACKWARD[self._depth](cast(self._spectrum, self._complex()))
             imaginary = abs(apply_one("Imag", kernel, Tout=kernel.dtype.base.real_dtype))
             limit = 20 * reduce_max(abs(kernel)) * 1e-6

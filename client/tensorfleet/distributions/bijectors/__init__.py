@@ -1,0 +1,1 @@
+"""Invertible functions with the determinants of their Jacobians (`tf.contrib.distributions.bijectors`)."""

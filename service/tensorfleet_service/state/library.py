@@ -53,6 +53,10 @@ class Library(Protocol):
         run."""
         ...
 
+    def stateful_op(self, func: NameAttrList) -> str | None:
+        """An op type with state in a function or in those that it calls, other than datasets and checks."""
+        ...
+
     def lasts(self, nodes: Sequence[Node]) -> bool:
         """Whether functions that nodes call have ops that may compute for long, or loops."""
         ...

@@ -119,7 +119,37 @@ def load_matrix(path: bytes, resources: Resources) -> None:
     assert "must be a matrix" in caught.value.message  # there is a number
 
 
+def write_events(path: bytes, resources: Resources) -> None:
+    writer = run_op("SummaryWriter", shared_name=path, container=b"", resources=resources)
+    parameters = path, np.int32(10), np.int32(100), b""
+    run_op("CreateSummaryFileWriter", writer, *parameters, resources=resources)
+
+
+def find_type(path: bytes, resources: Resources) -> None:
+    decoded = {"message_type": b"p.M", "field_names": [b"x"], "output_types": [dtypes.int64]}
+    with pytest.raises((errors.PermissionDeniedError, errors.InvalidArgumentError)) as caught:
+        run_op(
+            "DecodeProtoV2", strings(b""), descriptor_source=path + b".index", resources=resources, **decoded
+        )
+    if isinstance(caught.value, errors.PermissionDeniedError):
+        raise caught.value
+    assert "file descriptor set" in caught.value.message  # what lies there is a checkpoint
+
+
+def find_type_to_write(path: bytes, resources: Resources) -> None:
+    encoded = {"message_type": b"p.M", "field_names": [b"x"]}
+    inputs = np.ones((1, 1), np.int32), [np.ones((1, 1), np.int32)]
+    with pytest.raises((errors.PermissionDeniedError, errors.InvalidArgumentError)) as caught:
+        run_op("EncodeProto", *inputs, descriptor_source=path + b".index", resources=resources, **encoded)
+    if isinstance(caught.value, errors.PermissionDeniedError):
+        raise caught.value
+    assert "file descriptor set" in caught.value.message
+
+
 USES = {
+    "DecodeProtoV2": find_type,
+    "EncodeProto": find_type_to_write,
+    "CreateSummaryFileWriter": write_events,
     "GenerateVocabRemapping": remap,
     "LoadAndRemapMatrix": load_matrix,
     "ReadFile": read,
@@ -139,12 +169,21 @@ USES = {
 }
 """What opens files, and how each is run with a path: those that read find a checkpoint there."""
 
-PURE = {"CTCBeamSearchDecoder", "ShardedFilename", "ShardedFilespec", "Snapshot", "TensorSliceDataset"}
+PURE = {
+    *("CTCBeamSearchDecoder", "ShardedFilename", "ShardedFilespec", "Snapshot", "TensorSliceDataset"),
+    *(
+        "SummaryWriter",
+        "WriteRawProtoSummary",
+        "WriteGraphSummary",
+        "FlushSummaryWriter",
+        "CloseSummaryWriter",
+    ),
+}
 """What has a name like those, but opens none."""
 
 _NAMES = re.compile(
     r"File|Record|Reader|Checkpoint|Save|Restore|Write(?!V)|SummaryDb|PrintV2|Sdca|Textline|TextLine|Lmdb|Cache"
-    r"|Snapshot|Dump|Debug|LoadAnd|Warmstart|Vocab|Directory|Socket|Rpc|Pubsub|Kafka|Shell|PyFunc"
+    r"|Snapshot|Dump|Debug|DecodeProto|EncodeProto|LoadAnd|Warmstart|Vocab|Directory|Socket|Rpc|Pubsub|Kafka|Shell|PyFunc"
 )
 
 

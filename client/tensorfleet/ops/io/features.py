@@ -11,6 +11,7 @@ from tensorfleet.core.shapes import as_dims
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.shaping import reshape
+from tensorfleet.ops.array.sparse_tensor import SparseTensor
 
 
 class VarLenFeature(NamedTuple):
@@ -71,6 +72,20 @@ class SparseFeature(_SparseFeature):
         return super().__new__(cls, index_key, value_key, dtype, size, already_sorted)
 
 
+class ComposedFeature:
+    """A feature that is made of several features with any number of values."""
+
+    __slots__ = ()
+
+    def parts(self, key: str) -> list[tuple[str, Any]]:
+        """The keys and dtypes of the features that it is made of, of which `key` is its name."""
+        raise NotImplementedError
+
+    def compose(self, key: str, found: Mapping[str, SparseTensor], is_single: bool) -> Any:
+        """The feature of SparseTensors by their keys, which are of one Example if `is_single`."""
+        raise NotImplementedError
+
+
 class Parameters:
     """The features of one kind of message in the form of the ops' arguments: ordered keys and lists.
 
@@ -102,6 +117,10 @@ class Parameters:
             for index_key in sorted(index_keys(feature)):
                 self._add_sparse(index_key, dtypes.int64, feature)
             self._add_sparse(feature.value_key, feature.dtype, feature)
+            return
+        if isinstance(feature, ComposedFeature):
+            for part, dtype in feature.parts(key):
+                self._add_sparse(part, dtype, feature)
             return
         if not feature.dtype:
             raise ValueError(f"Missing type for feature {key}. Received feature={feature}")

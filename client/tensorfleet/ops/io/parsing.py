@@ -22,6 +22,7 @@ from tensorfleet.ops.array.sparse_tensor import (
 )
 from tensorfleet.ops.io import parsing_ops  # noqa: F401  the ops register themselves
 from tensorfleet.ops.io.features import (
+    ComposedFeature,
     FixedLenFeature,
     FixedLenSequenceFeature,
     Parameters,
@@ -31,7 +32,7 @@ from tensorfleet.ops.io.features import (
     sizes,
 )
 
-_IN_EXAMPLES = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
+_IN_EXAMPLES = (VarLenFeature, SparseFeature, ComposedFeature, FixedLenFeature, FixedLenSequenceFeature)
 _IN_CONTEXTS = (VarLenFeature, FixedLenFeature)
 _IN_SEQUENCES = (VarLenFeature, FixedLenSequenceFeature)
 
@@ -83,7 +84,7 @@ def parse_example(
             dense_shapes=parameters.dense_shapes,
         )
         flat = _flat(parsed)
-    return _with_sparse_features(features, _by_key(parameters, flat))
+        return _with_sparse_features(features, _by_key(parameters, flat), serialized.dims == ())
 
 
 def parse_single_example(
@@ -131,15 +132,17 @@ def _by_key(parameters: Parameters, flat: list[Tensor]) -> dict[str, Any]:
     return found
 
 
-def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """The parsed features, with SparseTensors for each SparseFeature instead of its indices and values."""
+def _with_sparse_features(
+    features: Mapping[str, Any], found: dict[str, Any], is_single: bool
+) -> dict[str, Any]:
+    """The parsed features, with those that are made of others, such as a SparseFeature, in place of these."""
     taken = {
         key
         for feature in features.values()
         if isinstance(feature, SparseFeature)
         for key in (*index_keys(feature), feature.value_key)
     }
-    made = {
+    made: dict[str, Any] = {
         key: _merged(
             [found[index_key] for index_key in index_keys(feature)],
             found[feature.value_key],
@@ -149,6 +152,10 @@ def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) ->
         for key, feature in features.items()
         if isinstance(feature, SparseFeature)
     }
+    for key, feature in features.items():
+        if isinstance(feature, ComposedFeature):
+            taken |= {part for part, _ in feature.parts(key)}
+            made[key] = feature.compose(key, found, is_single)
     kept = {key: value for key, value in found.items() if key not in taken or key in features}
     return {**kept, **made}
 

@@ -62,7 +62,9 @@ def function_of(token: str) -> Function | None:
 
 
 def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
-    """The results of `func`, called with the inputs' values as NumPy arrays (`tf.py_func`).
+    """The results of `func`, called with the inputs' values (`tf.py_func`).
+
+    The values are NumPy arrays and scalars, and bytes for a single string.
 
     Args:
         func: returns one array, or a list or tuple of them, of the dtypes `Tout`.
@@ -74,6 +76,7 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
         Tensors as in `Tout`; for an empty list the Operation, which runs `func` for its side effects.
 
     Raises:
+        ValueError: `func` is not callable.
         UnimplementedError: in a run on a task outside of the client's process.
         InvalidArgumentError: in a run, where the results do not fit `Tout`.
 
@@ -81,6 +84,8 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
         >>> tf.Session().run(tf.py_func(lambda x: x.sum(), [tf.constant([1.0, 2.0])], tf.float32))
         np.float32(3.0)
     """
+    if not callable(func):
+        raise ValueError(f"Expected func to be callable. Received func={func!r} of type {type(func)}.")
     is_list = isinstance(Tout, (list, tuple))
     types = list(Tout) if is_list else [Tout]
     token = register(func)

@@ -57,7 +57,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
         collections: the collections to add the summary to, by default SUMMARIES.
         family: a prefix of the tag, under which TensorBoard groups it.
     """
-    with _scope(name, family, [tensor]) as (tag, scope):
+    with summary_scope(name, family, [tensor]) as (tag, scope):
         return _collected(apply_one("ScalarSummary", tag, tensor, name=scope), collections)
 
 
@@ -67,7 +67,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
     Raises:
         InvalidArgumentError: in a run, where a value is NaN or infinite.
     """
-    with _scope(name, family, [values], "HistogramSummary") as (tag, scope):
+    with summary_scope(name, family, [values], "HistogramSummary") as (tag, scope):
         return _collected(apply_one("HistogramSummary", tag, values, name=scope), collections)
 
 
@@ -82,7 +82,7 @@ def image(
             … 127 around 128 if some are negative; pixels with NaN or infinity are red.
         max_outputs: the greatest number of images to show.
     """
-    with _scope(name, family, [tensor]) as (tag, scope):
+    with summary_scope(name, family, [tensor]) as (tag, scope):
         made = apply_one("ImageSummary", tag, tensor, max_images=max_outputs, name=scope)
         return _collected(made, collections)
 
@@ -102,7 +102,7 @@ def audio(
         sample_rate: frames per second.
         max_outputs: the greatest number of clips to keep.
     """
-    with _scope(name, family, [tensor]) as (tag, scope):
+    with summary_scope(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtypes.float32, "sample_rate")
         made = apply_one("AudioSummaryV2", tag, tensor, rate, max_outputs=max_outputs, name=scope)
         return _collected(made, collections)
@@ -147,7 +147,7 @@ def tensor_summary(
         metadata.summary_description = summary_description
     if display_name is not None:
         metadata.display_name = display_name
-    with _scope(name, family, [tensor]) as (tag, scope):
+    with summary_scope(name, family, [tensor]) as (tag, scope):
         made = apply_one("TensorSummaryV2", tag, tensor, metadata.SerializeToString(), name=scope)
         return _collected(made, collections)
 
@@ -219,7 +219,7 @@ def _clean(name: str | None) -> str | None:
 
 
 @contextmanager
-def _scope(
+def summary_scope(
     name: str, family: str | None, values: list[Any], default_name: str | None = None
 ) -> Iterator[tuple[str, str]]:
     """A context manager with the tag and the name scope of a summary."""

@@ -13,10 +13,11 @@ from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.bundle_writer import BundleWriter
 from tensorfleet.checkpoint.files import index_path, reported
 from tensorfleet.core import errors
-from tensorfleet.core.dtypes import DType
+from tensorfleet.core.dtypes import DType, variant
 from tensorfleet.core.files import Files
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid, results
+from tensorfleet_service.kernels.variant_messages import from_messages, to_messages
 
 
 def _text(value: Any) -> str:
@@ -37,14 +38,16 @@ def _texts(value: Any, count: int | None, what: str) -> list[str]:
 
 @kernel("SaveV2")
 def save_v2(node: KernelNode) -> Kernel:
-    count, files = len(node.attrs["dtypes"]), node.resources.files
+    dtypes = node.attrs["dtypes"]
+    count, files = len(dtypes), node.resources.files
 
     def run(prefix: Any, tensor_names: Any, shape_and_slices: Any, *tensors: Any) -> None:
         names = _texts(tensor_names, count, "tensor_names")
         specs = _texts(shape_and_slices, count, "shape_and_slices")
         with BundleWriter(_text(prefix), files) as writer:
-            for name, spec, tensor in zip(names, specs, tensors, strict=True):
-                writer.add(name, host_array(tensor), spec)
+            for name, spec, dtype, tensor in zip(names, specs, dtypes, tensors, strict=True):
+                is_variant = dtype.base is variant
+                writer.add(name, to_messages(tensor) if is_variant else host_array(tensor), spec, dtype.base)
 
     return run
 
@@ -69,7 +72,14 @@ def restore_v2(node: KernelNode) -> Kernel:
                         f"{found.name} (in {_text(prefix)})",
                     )
             for name, spec in zip(names, specs, strict=True):
-                restored.append(_on_device(reader.read(name, spec), xp))
+                value = reader.read(name, spec)
+                if reader.dtype(name) is variant:
+                    try:
+                        restored.append(from_messages(value))
+                    except ValueError as e:
+                        raise errors.DataLossError(None, None, f"{name} in {_text(prefix)}: {e}") from None
+                else:
+                    restored.append(_on_device(value, xp))
         return results(restored)
 
     return run

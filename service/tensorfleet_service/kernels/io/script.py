@@ -33,7 +33,7 @@ def py_func(node: KernelNode) -> Kernel:
             )
         try:
             with np.errstate(**_NUMPY_DEFAULTS):
-                results = function(*(value.get() if hasattr(value, "get") else value for value in inputs))
+                results = function(*map(_argument, inputs))
         except Exception as e:
             raise _error(e) from e
         if len(types) == 0:
@@ -54,6 +54,13 @@ def py_func(node: KernelNode) -> Kernel:
         return values[0] if len(values) == 1 else tuple(values)
 
     return run
+
+
+def _argument(value: Any) -> Any:
+    """An input as the function gets it: an array, a NumPy scalar, or bytes for a string."""
+    if hasattr(value, "get"):
+        return value.get()
+    return value[()] if getattr(value, "shape", None) == () and value.dtype == object else value
 
 
 def _checked(value: Any, dtype: DType, index: int, token: str) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.graph.operation import Operation
+from tensorfleet_service.graph import node_maker
 from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master import graph_work
 
@@ -16,24 +16,24 @@ from tensorfleet_service.master import graph_work
 def test_only_what_is_new_is_sent_and_no_signature_is_prepared_again(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[list[str]] = []
     prepared: list[Any] = []
-    encoded: list[str] = []
-    extend, prune, encode = SessionGraph.extend, graph_work.prune, Operation.encoded
+    encoded: list[Any] = []
+    extend, prune, encode = SessionGraph.extend, graph_work.prune, node_maker.encode_attributes
 
     def counted_extend(graph: SessionGraph, graph_def: Any) -> None:
-        sent.append([node.name for node in graph_def.node])
+        sent.append([op.name for op in graph_def.operations])
         extend(graph, graph_def)
 
     def counted_prune(*arguments: Any) -> Any:
         prepared.append(arguments)
         return prune(*arguments)
 
-    def counted_encode(op: Operation) -> bytes | None:
-        encoded.append(op.name)
-        return encode(op)
+    def counted_encode(attributes: Any) -> bytes | None:
+        encoded.append(attributes)
+        return encode(attributes)
 
     monkeypatch.setattr(SessionGraph, "extend", counted_extend)
     monkeypatch.setattr(graph_work, "prune", counted_prune)
-    monkeypatch.setattr(Operation, "encoded", counted_encode)
+    monkeypatch.setattr(node_maker, "encode_attributes", counted_encode)
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [], name="x")
         y = x
@@ -46,7 +46,7 @@ def test_only_what_is_new_is_sent_and_no_signature_is_prepared_again(monkeypatch
             z = tf.exp(x, name="z")
             assert session.run(y, {x: 1.0}) == 101.0
             assert sent[1:] == [["z"]]
-            assert encoded == ["z"]
+            assert encoded == [z.op.attrs]
             assert len(prepared) == 1
             assert session.run(z, {x: 0.0}) == 1.0
             assert (len(sent), len(prepared)) == (2, 2)

@@ -93,9 +93,12 @@ class FuncGraph(Graph):
         return found
 
     def _may_capture(self, tensor: Tensor) -> bool:
+        return self._is_inside(tensor.op.graph)
+
+    def _is_inside(self, graph: Any) -> bool:
         outer: Graph | None = self.outer
         while outer is not None:
-            if tensor.op.graph is outer:
+            if graph is outer:
                 return True
             outer = outer.outer if isinstance(outer, FuncGraph) else None
         return False

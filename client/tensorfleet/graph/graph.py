@@ -14,6 +14,7 @@ from tensorfleet.graph import describe, op_def
 from tensorfleet.graph.attributes import complete
 from tensorfleet.graph.collecting_graph import CollectingGraph
 from tensorfleet.graph.elements import find_element
+from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.graph.op_def import OpDef
 from tensorfleet.graph.operation import Operation, call_frames
 from tensorfleet.graph.static_value import infer_dims
@@ -249,7 +250,7 @@ class Graph(CollectingGraph):
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
         """Whether a run may fetch the tensor or operation."""
-        return tensor_or_op not in self._unfetchable
+        return getattr(tensor_or_op, "op", tensor_or_op) not in self._unfetchable
 
     def prevent_fetching(self, op: Any) -> None:
         """Forbids runs to fetch the operation."""
@@ -308,24 +309,16 @@ class Graph(CollectingGraph):
             from_version: only the operations added after this `version`.
             add_shapes: adds the attribute `_output_shapes` to every node.
         """
-        proto = graph_pb2.GraphDef(versions=self.graph_def_versions)
-        operations = self._since(from_version or 0)
-        encoded: list[bytes] = []
-        for op in operations:
-            data = op.encoded()
-            if data is not None:
-                encoded.append(data)
-                continue
-            proto.MergeFromString(b"".join(encoded))
-            encoded.clear()
-            op.fill_node_def(proto.node.add())
-        proto.MergeFromString(b"".join(encoded))
+        part = self.part(from_version or 0)
+        proto = part.graph_def()
         if add_shapes:
-            for op, node in zip(operations, proto.node, strict=True):
+            for op, node in zip(part.operations, proto.node, strict=True):
                 node.attr["_output_shapes"].list.shape.extend(shapes.to_proto(t.dims) for t in op.outputs)
-        if self._functions:
-            proto.library.function.extend(self._functions.values())
         return proto
+
+    def part(self, from_version: int = 0) -> GraphPart:
+        """The operations added after a `version`, for a session's master."""
+        return GraphPart(self._since(from_version), list(self._functions.values()), self.graph_def_versions)
 
     def _since(self, version: int) -> list[Operation]:
         """The operations added after a version; their number decides how long it takes, not the graph's."""

@@ -36,12 +36,22 @@ def encode(
         fields.append(text(3, source))
     if device:
         fields.append(text(4, device))
+    data = encode_attributes(attributes)
+    if data is None:
+        return None
+    fields.append(data)
+    return field(1, b"".join(fields))
+
+
+def encode_attributes(attributes: Mapping[str, Any]) -> bytes | None:
+    """The fields `attr` of a NodeDef, by which to tell nodes with equal ones; None with a large constant."""
+    fields = []
     for key, value in attributes.items():
         data = _attribute(key, value)
         if data is None:
             return None
         fields.append(data)
-    return field(1, b"".join(fields))
+    return fields[0] if len(fields) == 1 else b"".join(fields)
 
 
 @functools.cache

@@ -130,7 +130,7 @@ class Operation:
         found = self._encoded
         if found is None:
             changes = self._changes
-            found = node_bytes.encode(self.name, self.type, self._input_texts(), self._device, self.attrs)
+            found = node_bytes.encode(self.name, self.type, self.input_texts(), self._device, self.attrs)
             self._encoded = found
             if self._changes != changes:  # another thread is building
                 self._encoded = None
@@ -147,11 +147,12 @@ class Operation:
         node.op = self.type
         if self._device:
             node.device = self._device
-        node.input.extend(self._input_texts())
+        node.input.extend(self.input_texts())
         for key, value in self.attrs.items():
             attr_value.to_proto(value, node.attr[key])
 
-    def _input_texts(self) -> list[str]:
+    def input_texts(self) -> list[str]:
+        """The inputs as a NodeDef names them: tensors, and then operations to wait for."""
         texts = [t.name if t.value_index else t.op.name for t in self.inputs]
         if self.control_inputs:
             texts += sorted(f"^{op.name}" for op in self.control_inputs)

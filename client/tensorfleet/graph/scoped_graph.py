@@ -137,7 +137,13 @@ class ScopedGraph:
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Places new operations where `op` is (`tf.Graph.colocate_with`); None clears the outer scopes."""
+        """Places new operations where `op` is (`tf.Graph.colocate_with`); None clears the outer scopes.
+
+        Raises:
+            ValueError: `op` is None without `ignore_existing`.
+        """
+        if op is None and not ignore_existing:
+            raise ValueError("Trying to reset colocation (op is None) but `ignore_existing` is not True")
         state = self._scopes
         old, old_devices = state.colocation, state.devices
         if op is None:
@@ -212,7 +218,11 @@ class ScopedGraph:
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
-        """New operations run after these (`tf.Graph.control_dependencies`); None clears the outer scopes."""
+        """New operations run after these (`tf.Graph.control_dependencies`); None clears the outer scopes.
+
+        Raises:
+            ValueError: an operation is one of another graph.
+        """
         state = self._scopes
         old, old_flow = state.controls, state.control_flow
         if control_inputs is None:
@@ -234,12 +244,19 @@ class ScopedGraph:
                 else:
                     element = self.as_graph_element(value)
                     ops.append(element.op if isinstance(element, Tensor) else element)
+            for op in ops:
+                if op.graph is not self and not self._is_inside(op.graph):
+                    raise ValueError(f"{op!r} is not an element of this graph.")
             waited_for = {op for outer in old for op in outer.ops}
             state.controls = (*old, Controller([op for op in dict.fromkeys(ops) if op not in waited_for]))
         try:
             yield
         finally:
             state.controls, state.control_flow = old, old_flow
+
+    def _is_inside(self, graph: Any) -> bool:
+        """Whether it is the body of a function that is made in `graph`."""
+        return False
 
     def _controls_for(self, state: ScopeState, inputs: tuple[Tensor, ...]) -> list[Operation]:
         """The control inputs of a new node; those that its inputs wait for already are left out."""

@@ -57,7 +57,11 @@ def device_string(device: Any) -> str:
     """A device as a string; strings that are not devices raise ValueError, as in TensorFlow."""
     if device is None:
         return ""
-    return device if isinstance(device, str) else str(device.to_string())
+    if isinstance(device, str):
+        return device
+    if not hasattr(device, "to_string"):
+        raise TypeError(f"A device must be a string or a DeviceSpec, got {device!r}.")
+    return str(device.to_string())
 
 
 def device_scope(device: Any) -> DeviceFunction | None:

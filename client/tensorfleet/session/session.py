@@ -14,7 +14,8 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.graph.default_session import DefaultSession
 from tensorfleet.graph.graph import Graph, get_default_graph
-from tensorfleet.proto import config_pb2
+from tensorfleet.graph.graph_part import GraphPart
+from tensorfleet.proto import config_pb2, graph_pb2
 from tensorfleet.session import connect as transport, unclosed_sessions
 from tensorfleet.session.containers import default_container, fill, to_reset
 from tensorfleet.session.device_attributes import DeviceAttributes
@@ -258,24 +259,34 @@ class BaseSession:
             self._check_open()
             master = self._link.transport
             if master is None:
-                graph_def = self._graph.as_graph_def()
-                fill(graph_def, self._container)
+                part = self._graph.part()
                 master = transport.connect(self._target, self._config)
                 try:
-                    master.create(graph_def, self._config)
+                    if self._container:
+                        master.create(self._filled(part), self._config)
+                    else:
+                        master.create_from(part, self._config)
                 except errors.OpError:
                     with contextlib.suppress(errors.OpError):  # the first error is the one to see
                         master.close()
                     raise
                 self._abandon = unclosed_sessions.watch(self, master.close)
                 self._link.transport = master
-                self._sent = len(graph_def.node)
+                self._sent = len(part.operations)
             elif self._sent < len(self._operations):
-                graph_def = self._graph.as_graph_def(from_version=self._sent)
-                fill(graph_def, self._container)
-                master.extend(graph_def)
-                self._sent += len(graph_def.node)
+                part = self._graph.part(self._sent)
+                if self._container:
+                    master.extend(self._filled(part))
+                else:
+                    master.extend_from(part)
+                self._sent += len(part.operations)
             return master
+
+    def _filled(self, part: GraphPart) -> graph_pb2.GraphDef:
+        """The message in which the session's container is that of all state without one."""
+        graph_def = part.graph_def()
+        fill(graph_def, self._container)
+        return graph_def
 
     def _check_open(self) -> None:
         if self._closed:

@@ -19,6 +19,7 @@ from tensorfleet.session.timeouts import (
 )
 
 if TYPE_CHECKING:
+    from tensorfleet.graph.graph_part import GraphPart
     from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
     from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
     from tensorfleet.proto.graph_pb2 import GraphDef
@@ -50,6 +51,14 @@ class Transport(ABC):
     @abstractmethod
     def extend(self, graph_def: GraphDef) -> None:
         """Adds nodes, all of them new. Signatures that were prepared before stay valid."""
+
+    def create_from(self, part: GraphPart, config: ConfigProto) -> None:
+        """`create` by operations; a master of this process needs no message of them."""
+        self.create(part.graph_def(), config)
+
+    def extend_from(self, part: GraphPart) -> None:
+        """`extend` by operations."""
+        self.extend(part.graph_def())
 
     @abstractmethod
     def prepare(

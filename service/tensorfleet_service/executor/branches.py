@@ -12,13 +12,14 @@ when the plan runs; smaller ones cost one comparison. Nothing is started where t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices.beside import Beside
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, LEAST_PART
 from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.executor.fusing import Group, first_uses
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
@@ -30,21 +31,19 @@ SMALL = 1 << 11
 """Number of elements of a product's first input below which its multiplications are not counted."""
 
 
-def find_beside(
-    nodes: Sequence[Node], first_use: Mapping[int, int], grouped: Container[int] = ()
-) -> set[int]:
+def find_beside(nodes: Sequence[Node], groups: dict[int, Group | None]) -> set[int]:
     """The positions of the products that may be computed beside others.
 
     Args:
-        first_use: for positions of nodes with one output, where its value is needed first.
-        grouped: positions of nodes that are computed in groups, which start nothing.
+        groups: of nodes that are computed together, by their positions; these start nothing.
     """
-    if thread_count() < 2:
+    if thread_count() < 2 or not any(_is_product(node) for node in nodes):
         return set()
+    first_use = first_uses(nodes, groups)
     found = set()
     following = len(nodes)  # the next product that the plan itself computes: it does not wait for one at once
     for position in range(len(nodes) - 1, -1, -1):
-        if _is_product(nodes[position]) and position not in grouped:
+        if _is_product(nodes[position]) and position not in groups:
             if following < first_use.get(position, 0):
                 found.add(position)
             else:

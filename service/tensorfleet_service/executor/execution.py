@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dims import format_dims
-from tensorfleet_service.devices.scope import Shared, is_gpu
+from tensorfleet_service.devices.scope import Shared, gpu_number
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.frames import Iteration, LoopFrame
 from tensorfleet_service.executor.statements import as_string, node_error
@@ -221,8 +221,9 @@ class Execution:
 
     def _sent(self, node: Node, task: str, value: Any) -> Any:
         scope = self._plan.scope
-        if scope is not None and not task and is_gpu(node.attrs["recv_device"]):
-            return scope.share(value)
+        target = None if scope is None else gpu_number(node.attrs["recv_device"])
+        if scope is not None and target is not None:
+            return scope.outgoing(value, target) if task else scope.share(value)
         return self._to_host(value)
 
     def _switch(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
@@ -264,7 +265,7 @@ class Execution:
         self._wait(source)
 
     def _received(self, op: Op, iteration: Iteration, value: Any) -> None:
-        if type(value) is Shared:
+        if isinstance(value, Shared):
             value = value.take()
         self._give_all(op, iteration, value)
         self._end_op(iteration)

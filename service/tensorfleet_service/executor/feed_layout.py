@@ -29,8 +29,12 @@ class Layout:
 def by_device(nodes: Iterable[Node]) -> dict[str, list[Node]]:
     """The nodes of each device in order; devices by first appearance."""
     result: dict[str, list[Node]] = {}
+    device, own = "", result.get("")
     for node in nodes:
-        result.setdefault(node.assigned, []).append(node)
+        if own is None or node.assigned != device:
+            device = node.assigned
+            own = result.setdefault(device, [])
+        own.append(node)
     return result
 
 

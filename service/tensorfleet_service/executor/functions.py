@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet.core.attr_value import NameAttrList
+from tensorfleet.graph.op_def import lookup
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.plan import Plan
@@ -35,6 +36,9 @@ MAX_NESTED = 50
 """Limit on the depth of nested calls, as compiling them recurses: Python's stack allows not many more."""
 
 _instantiating = threading.local()
+_STATELESS = ("Assert", "CheckNumerics", "CheckNumericsV2", "_Arg", "_Retval")
+"""Ops that are declared to have a state, so that they are not merged or left out."""
+
 _LOOPS = ("Enter", "RefEnter")
 
 
@@ -186,6 +190,21 @@ class Library:
         if not function.is_stateful:
             self._shared[key] = function
         return function
+
+    def stateful_op(self, func: NameAttrList) -> str | None:
+        """An op type with state in a function or in those that it calls, other than datasets and checks."""
+        definition = self._definitions[func.name]
+        nodes = body(definition, dict(func.attr))
+        found = [node.op for node in nodes]
+        for function in needed_functions(nodes, self._definitions):
+            found += [node.op for node in function.node_def]
+        for op in found:
+            if op in _STATELESS or "Dataset" in op or op in self._definitions:
+                continue
+            opdef = lookup(op)
+            if opdef is not None and opdef.is_stateful:
+                return op
+        return None
 
     def lasts(self, nodes: Sequence[Node]) -> bool:
         """Whether functions that nodes call have ops that may compute for long, or loops."""

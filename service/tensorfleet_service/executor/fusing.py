@@ -128,9 +128,15 @@ def find_groups(
     group_of: dict[int, _Growing] = {}
     wanted: set[Node] = set()
     age = 0
+    # By op type and dict of attributes, which nodes share, and which say the types of inputs and outputs.
+    joins: dict[tuple[str, int], bool] = {}
     for position, node in enumerate(nodes):
         own: _Growing | None = None
-        if steps_of(node) is not None and not reads_variable(node, dereferences):
+        key = node.op, id(node.attrs)
+        may_join = joins.get(key)
+        if may_join is None:
+            may_join = joins[key] = steps_of(node) is not None
+        if may_join and not reads_variable(node, dereferences):
             for source, _ in node.inputs:
                 other = group_of.get(id(source))
                 if (
@@ -190,10 +196,13 @@ def changes_variable(node: Node) -> bool:
 
 def last_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[tuple[int, int], int]:
     """The position of the last use of each output; a group uses its inputs at its last node."""
-    turn = {
-        position: last for last, group in groups.items() if group is not None for position in group.positions
-    }
+    turn = _turns(groups)
     last_use: dict[tuple[int, int], int] = {}
+    if not turn:
+        for position, node in enumerate(nodes):
+            for source, index in node.inputs:
+                last_use[id(source), index] = position
+        return last_use
     for position, node in enumerate(nodes):
         now = turn.get(position, position)
         for source, index in node.inputs:
@@ -203,11 +212,16 @@ def last_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[tu
     return last_use
 
 
-def first_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[int, int]:
-    """Where the value of each node with one output is needed first; by a group at its last node."""
-    turn = {
+def _turns(groups: dict[int, Group | None]) -> dict[int, int]:
+    """The positions at which nodes of groups are computed."""
+    return {
         position: last for last, group in groups.items() if group is not None for position in group.positions
     }
+
+
+def first_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[int, int]:
+    """Where the value of each node with one output is needed first; by a group at its last node."""
+    turn = _turns(groups)
     place = {id(node): position for position, node in enumerate(nodes)}
     first_use: dict[int, int] = {}
     for position, node in enumerate(nodes):
@@ -257,19 +271,24 @@ def write_group(
     free: list[str] = []
     for position in group.positions:
         node = nodes[position]
-        own = [slots[id(source), index] for source, index in node.inputs]
-        text, expression = call(position, own)
+        own: list[str] = []
         released: list[str] = []
-        for source, _ in node.inputs:
+        for source, index in node.inputs:
             key = id(source)
-            if key in inner and last_use[key] == position and slots[key, 0] not in released:
-                released.append(slots[key, 0])
+            name = slots[key, index]
+            own.append(name)
+            if key in inner and last_use[key] == position and name not in released:
+                released.append(name)
+        text, expression = call(position, own)
         target = (id(node), 0)
         if target[0] in inner:
-            slots[target] = released.pop() if released else free.pop() if free else slot()
-        ended = f"; del {', '.join(released)}" if released else ""
-        add(f"{indent}{slots[target]} = {text}{ended}", node, own, expression)
-        free += released
+            name = slots[target] = released.pop() if released else free.pop() if free else slot()
+        else:
+            name = slots[target]
+        if released:
+            free += released
+            text += f"; del {', '.join(released)}"
+        add(f"{indent}{name} = {text}", node, own, expression)
     if small:
         add(" else:", root, inputs)
         add(f"  {', '.join(slots[id(node), 0] for node in group.outputs)}, = q; del q", root, inputs)

@@ -165,7 +165,7 @@ class _LoopWriter:
         variables = []
         for variable in loop.variables:
             node = variable.inputs[0][0]
-            read = ".read()" if dereferences(node, 0) else ""
+            read = ".read()" if dereferences(node, 0) or dereferences(variable, 0) else ""
             name = code.slot()
             code.add(self._base, f"{name} = {names[id(node)]}{read}", node)
             self._values[id(variable), 0] = _Value(name, (), False, _VARIABLE)
@@ -179,9 +179,7 @@ class _LoopWriter:
         self._code.begin_block(self._base + 1, self._nodes[()])
 
     def _next_iteration(self) -> None:
-        names = [
-            (self._name(variable, 0), self._name(*variable.inputs[1])) for variable in self._loop.variables
-        ]
+        names = [(self._name(variable, 0), self._input(variable, 1)) for variable in self._loop.variables]
         names = [(old, new) for old, new in names if old != new]
         if names:
             old, new = zip(*names, strict=True)
@@ -195,7 +193,7 @@ class _LoopWriter:
         copied: list[str] = []
         copies: list[str] = []
         for node in self._loop.exits:
-            name = self._name(*node.inputs[0])
+            name = self._input(node, 0)
             if name not in variables or name in left:
                 copied.append(name)
                 copies.append(code.fresh())
@@ -222,6 +220,10 @@ class _LoopWriter:
             raise Unstructured
         return value.name
 
+    def _input(self, node: Node, index: int) -> str:
+        """The code for an input of a node, which may take the value of a variable."""
+        return self._name(*node.inputs[index]) + (".read()" if dereferences(node, index) else "")
+
     def _define(self, node: Node, index: int, item: Item, guard: Guard) -> str:
         name = self._code.slot()
         self._values[id(node), index] = _Value(name, guard, item.in_body, _OWN)
@@ -247,10 +249,7 @@ class _LoopWriter:
 
     def _write_node(self, item: Item, node: Node, position: int) -> None:
         code, indent = self._code, self._indent
-        inputs = [
-            self._name(source, index) + (".read()" if dereferences(node, i) else "")
-            for i, (source, index) in enumerate(node.inputs)
-        ]
+        inputs = [self._input(node, i) for i in range(len(node.inputs))]
         ended, cleared = self._ended(item, position)
         code.give(ended)
         if node.op in SWITCHES or node.op in ALIASES:
@@ -268,8 +267,8 @@ class _LoopWriter:
         """Writes one of the two values of a Merge."""
         guard = self._items.guards.of(node)
         guard = guard[1:] if item.in_body else guard
-        (source, index), used = node.inputs[branch], self._items.used
-        text = self._name(source, index) + (".read()" if dereferences(node, branch) else "")
+        used = self._items.used
+        text = self._input(node, branch)
         for output, value in enumerate((text, f"I{branch}")):
             key = id(node), output
             if key in used:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet_service.devices.beside import Beside
-from tensorfleet_service.devices.scope import Scope, Shared, is_gpu
+from tensorfleet_service.devices.scope import Scope, Shared, gpu_number
 from tensorfleet_service.devices.transfer import all_to_host, movers
 from tensorfleet_service.executor.branches import SMALL, find_beside, starter
-from tensorfleet_service.executor.fusing import Group, find_groups, first_uses, last_uses, write_group
+from tensorfleet_service.executor.fusing import Group, find_groups, last_uses, write_group
 from tensorfleet_service.executor.patterns import find_patterns
 from tensorfleet_service.executor.statements import (
     Line,
@@ -73,6 +73,7 @@ class PlanWriter:
             assert scope is not None
             self.globals["to_host"], self.globals["all_to_host"] = self.moves[1], all_to_host(xp)
             self.globals["share"], self.globals["Shared"] = scope.share, Shared
+            self.globals["outgoing"] = scope.outgoing
         self.args: list[int] = []
         self.rets: list[int] = []
         for node in nodes:
@@ -96,11 +97,7 @@ class PlanWriter:
             self.groups.update(dict.fromkeys(group.positions))
             self.groups[group.positions[-1]] = group
 
-        self.beside: set[int] = (
-            find_beside(nodes, first_uses(nodes, self.groups), self.groups)
-            if xp is np and self.moves is None
-            else set()
-        )
+        self.beside: set[int] = find_beside(nodes, self.groups) if xp is np and self.moves is None else set()
         """The positions of products that may be computed beside what follows."""
 
     def _may_wait(self, position: int) -> bool:
@@ -172,7 +169,7 @@ class _Text:
         elif node.op == "_Recv":
             received = f"(yield {int(node.attrs['_edge'])})"
             # From another GPU of the task comes a tensor that is still in that one's memory.
-            taken = f"w.take() if type(w := {received}) is Shared else w"
+            taken = f"w.take() if isinstance(w := {received}, Shared) else w"
             self._add_outputs(position, node, [], received if self._moves is None else taken)
         elif node.op != "NoOp":
             self._add_kernel(position, node)
@@ -207,8 +204,11 @@ class _Text:
         task = self._writer.send[edge]
         value = inputs[0]
         if self._moves is not None:
-            shared = not task and is_gpu(node.attrs["recv_device"])
-            value = f"{'share' if shared else 'to_host'}({value})"
+            target = gpu_number(node.attrs["recv_device"])
+            if target is None:
+                value = f"to_host({value})"
+            else:
+                value = f"outgoing({value}, {target})" if task else f"share({value})"
         call = f"t.push({task!r}, {edge}, {value})" if task else f"t.deliver(({edge},), ({value},))"
         ending = self._ending(position, node.inputs)
         self._add(self._timed(f" {call}", position, "None") + delete(ending), node, inputs)
@@ -310,12 +310,17 @@ def make_kernels(
         OpError: an op type has no kernel, or it refuses its node.
     """
     kernels = {}
+    shared: dict[tuple[str, int], Any] = {}
     # Which outputs are used matters only for nodes with several.
     used = {
         (id(source), index) for node in nodes for source, index in node.inputs if len(source.output_types) > 1
     }
     for node in nodes:
         if node.op in _WITHOUT_KERNEL:
+            continue
+        alike = registry.is_alike(node.op)
+        if alike and (node.op, id(node.attrs)) in shared:
+            kernels[id(node)] = shared[node.op, id(node.attrs)]
             continue
         kernel = stateful.get((device, node.name)) if node.opdef.is_stateful else None
         if kernel is None:
@@ -339,5 +344,7 @@ def make_kernels(
             if node.opdef.is_stateful:
                 # Another thread may have made one meanwhile, for another signature: they share its state.
                 kernel = stateful.setdefault((device, node.name), kernel)
+        if alike:
+            shared[node.op, id(node.attrs)] = kernel  # the nodes keep their attributes, and so the identities
         kernels[id(node)] = kernel
     return kernels

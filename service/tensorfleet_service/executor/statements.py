@@ -38,7 +38,7 @@ def call_text(
         position: the node's position, for names of its own.
         names: the globals of the code; those that the call needs are added.
     """
-    if isinstance(kernel, Expression):
+    if type(kernel) is Expression:
         for key, value in kernel.names.items():
             if names.setdefault(key, value) is not value:
                 # Another node has a different object of the same name, so this becomes a function.

@@ -76,7 +76,8 @@ def rewrite_calls(function: function_pb2.FunctionDef, functions: Functions) -> N
         inputs = [_renamed(text, starts) for text in node_def.input]
         del node_def.input[:]
         node_def.input.extend(inputs)
-    for name, text in function.ret.items():
+    # A copy, since an assignment moves entries of the map, which an iteration over it then misses.
+    for name, text in dict(function.ret).items():
         function.ret[name] = _renamed(text, starts)
 
 

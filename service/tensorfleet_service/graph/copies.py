@@ -42,7 +42,9 @@ class NodeCopies:
                     copied.inputs.append(self.current(edge))
         else:
             outputs, nodes = self.outputs, self.nodes
-            copied.inputs = [outputs.get(edge) or (nodes[edge[0]], edge[1]) for edge in node.inputs]
+            copied.inputs = [
+                (outputs.get(edge) if outputs else None) or (nodes[edge[0]], edge[1]) for edge in node.inputs
+            ]
         return copied
 
     def current(self, edge: Edge) -> Edge:

@@ -10,11 +10,18 @@ from tensorfleet_service.graph.graph import Node, is_back_edge
 
 
 def link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], old: dict[str, Node]) -> bool:
-    """Links new nodes to their inputs, and checks types. Returns whether a node precedes an input of its."""
-    unlinked = set(made.values())
+    """Links new nodes to their inputs, and checks types. Returns whether a node precedes an input of its.
+
+    Args:
+        inputs: the nodes that are not linked yet, and the texts that name their inputs.
+        made: all new nodes by name, in their order.
+        old: nodes that were there before.
+    """
+    place = {node: i for i, node in enumerate(made.values())}
     any_forward = False
     for node, texts in inputs:
         controls: dict[Node, None] = {}
+        own = place[node]
         edges, wanted = node.inputs, node.input_types
         fits = len(texts) == len(wanted)
         for text in texts:
@@ -23,7 +30,7 @@ def link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], ol
             if fits and source is not None and source.output_types and not controls:
                 fits = source.output_types[0] is wanted[len(edges)]
                 edges.append((source, 0))
-                if source in unlinked and not is_back_edge(source, node):
+                if place.get(source, -1) >= own and not is_back_edge(source, node):
                     any_forward = True
                 continue
             fits = False
@@ -45,13 +52,30 @@ def link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], ol
                     edges.append((source, index))
             if source is None:
                 raise input_error(node, f"Node '{node.name}': Unknown input node '{text}'")
-            if source in unlinked and not is_back_edge(source, node):
+            if place.get(source, -1) >= own and not is_back_edge(source, node):
                 any_forward = True
         if not fits:
             node.controls += controls
             _check_inputs(node)
-        unlinked.discard(node)
     return any_forward
+
+
+def link_plain(node: Node, texts: Sequence[str], made: dict[str, Node], old: dict[str, Node]) -> bool:
+    """Links a node to nodes before it, if its inputs are just their first outputs, of the right types.
+
+    Nearly all nodes are such. Returns False, and links nothing, for any other, which are left to `link`.
+    """
+    wanted = node.input_types
+    if len(texts) != len(wanted):
+        return False
+    edges = []
+    for text, dtype in zip(texts, wanted, strict=True):
+        source = made.get(text) or old.get(text)
+        if source is None or not source.output_types or source.output_types[0] is not dtype:
+            return False
+        edges.append((source, 0))
+    node.inputs = edges
+    return True
 
 
 def _check_inputs(node: Node) -> None:

@@ -15,7 +15,7 @@ from tensorfleet.proto import function_pb2, graph_pb2
 _MERGES = frozenset(("Merge", "RefMerge"))
 GRADIENT = "_gradient_function"
 """The attribute of a function whose gradient is another one of the library."""
-_NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
+NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
 
 
 class Node:
@@ -146,7 +146,7 @@ def opdef_of(op: str) -> OpDef:
 
 def is_back_edge(source: Node, consumer: Node) -> bool:
     """Whether an edge closes a loop. Only such edges may lead backwards in an order of nodes."""
-    return source.op in _NEXT_ITERATIONS and consumer.op in _MERGES
+    return source.op in NEXT_ITERATIONS and consumer.op in _MERGES
 
 
 def _line(node: Node) -> str:

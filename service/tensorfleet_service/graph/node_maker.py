@@ -1,12 +1,18 @@
-"""Nodes made of messages: nodes of one op type with equal attributes have these read and checked once."""
+"""Nodes made of messages, or of a client's operations.
+
+Nodes of one op type with equal attributes have these read and checked once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tensorfleet.checkpoint.varint import decode
-from tensorfleet.core.proto_field import encoded_attributes
-from tensorfleet.proto import node_def_pb2
+from tensorfleet.core.proto_field import MAX_ATTRIBUTES, encoded_attributes
+from tensorfleet.graph.graph_part import GraphPart
+from tensorfleet.graph.node_bytes import encode_attributes
+from tensorfleet.graph.operation import Operation
+from tensorfleet.proto import graph_pb2, node_def_pb2
 from tensorfleet_service.graph.attributes import Known, checked_attrs, definition
 from tensorfleet_service.graph.graph import Node
 
@@ -14,28 +20,54 @@ _ATTR = 5 << 3 | 2  # the tag of a NodeDef's field `attr`, and that of the key i
 _KEY = 1 << 3 | 2
 
 
+Source = node_def_pb2.NodeDef | Operation
+"""What a node is made of."""
+
+Parts = tuple[str, str, Sequence[str], str, bytes | None, Source]
+"""The name, op type, inputs and device of a node, its attributes as bytes, and the whole of it."""
+
+
+def of_message(graph_def: graph_pb2.GraphDef) -> Iterator[Parts]:
+    """The nodes of a message."""
+    for node_def in graph_def.node:
+        name, op, device, inputs = node_def.name, node_def.op, node_def.device, list(node_def.input)
+        yield name, op, inputs, device, encoded_attributes(node_def, name, op, inputs, device), node_def
+
+
+def of_part(part: GraphPart) -> Iterator[Parts]:
+    """The nodes that operations of the same process stand for."""
+    for op in part.operations:
+        data = encode_attributes(op.attrs)
+        if data is not None and len(data) > MAX_ATTRIBUTES:
+            data = None
+        yield op.name, op.type, op.input_texts(), op.device, data, op
+
+
+def as_message(source: Source) -> node_def_pb2.NodeDef:
+    """A node as a message."""
+    return source.node_def if isinstance(source, Operation) else source
+
+
 class NodeMaker:
-    """Makes the nodes of one message; those with equal attributes share the dict of them."""
+    """Makes the nodes of one graph; those with equal attributes share the dict of them."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes], Node] = {}
         self._values: Known = {}
 
-    def __call__(self, node_def: node_def_pb2.NodeDef, inputs: Sequence[str]) -> Node:
-        """The node of a message, whose `input` is `inputs`, without its edges.
+    def __call__(self, name: str, op: str, device: str, data: bytes | None, source: Source) -> Node:
+        """The node of these parts, without its edges.
 
         Raises:
             NotFoundError: the op type is not registered, or an attribute is missing.
             InvalidArgumentError: an attribute is not valid.
         """
-        name, op, device = node_def.name, node_def.op, node_def.device
-        data = encoded_attributes(node_def, name, op, inputs, device)
         if data is None:
-            return self._make(node_def, {})
+            return self._make(as_message(source), {})
         key = op, data
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._make(node_def, _attributes(data))
+            found = self._known[key] = self._make(as_message(source), _attributes(data))
             return found
         node = found.copy()
         node.name, node.device = name, device

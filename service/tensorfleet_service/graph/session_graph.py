@@ -8,13 +8,14 @@ from typing import Any
 
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph import op_def
+from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.ops.internal import INTERNAL_OPS
 from tensorfleet.proto import function_pb2, graph_pb2
 from tensorfleet_service.graph.attributes import at
 from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
-from tensorfleet_service.graph.edges import check_cycles, input_error, link
+from tensorfleet_service.graph.edges import check_cycles, input_error, link, link_plain
 from tensorfleet_service.graph.graph import GRADIENT, Node, is_back_edge
-from tensorfleet_service.graph.node_maker import NodeMaker
+from tensorfleet_service.graph.node_maker import NodeMaker, as_message, of_message, of_part
 
 _EXCHANGED = {"_edge": int, "send_device": bytes, "recv_device": bytes, "tensor_name": bytes}
 _INTERNAL_ATTRS: dict[str, dict[str, type]] = {
@@ -41,7 +42,7 @@ class SessionGraph:
         # Functions as they came, where they are kept in another form.
         self._given: dict[str, function_pb2.FunctionDef] = {}
 
-    def extend(self, graph_def: graph_pb2.GraphDef) -> None:
+    def extend(self, graph_def: graph_pb2.GraphDef | GraphPart) -> None:
         """Adds the nodes and functions of `graph_def`; adds nothing if any of them is invalid.
 
         Nodes come in any order and may use nodes of earlier extensions.
@@ -52,24 +53,29 @@ class SessionGraph:
         """
         functions, given = self._new_functions(graph_def.library)
         callable_functions = {**self.functions, **functions}
+        old = self.nodes
         made: dict[str, Node] = {}
         inputs: list[tuple[Node, Sequence[str]]] = []
         make = NodeMaker()
-        for node_def in graph_def.node:
-            name, op = node_def.name, node_def.op
-            if not _NODE_NAME.fullmatch(name):
+        is_name = _NODE_NAME.fullmatch
+        parts = of_part(graph_def) if isinstance(graph_def, GraphPart) else of_message(graph_def)
+        for name, op, texts, device, data, source in parts:
+            if not is_name(name):
                 raise InvalidArgumentError(None, None, f"Illegal op name '{name}'{at(name)}")
-            if name in made or name in self.nodes:
+            if name in made or name in old:
                 raise InvalidArgumentError(None, None, f"Node '{name}' is not unique{at(name)}")
             if op in INTERNAL_OPS:
                 message = f"Op type '{op}' is for the runtime alone and may not be in a client's graph"
                 raise InvalidArgumentError(None, None, message + at(name))
-            if op in callable_functions and is_call(node_def, callable_functions):
-                node_def = as_call(node_def, callable_functions)
-            texts = list(node_def.input)
-            node = made[name] = make(node_def, texts)
-            inputs.append((node, texts))
-        if link(inputs, made, self.nodes):
+            if callable_functions and op in callable_functions:
+                node_def = as_message(source)
+                if is_call(node_def, callable_functions):
+                    source, data = as_call(node_def, callable_functions), None
+            node = make(name, op, device, data, source)
+            if not link_plain(node, texts, made, old):
+                inputs.append((node, texts))
+            made[name] = node
+        if inputs and link(inputs, made, self.nodes):
             check_cycles(made)
         self.nodes.update(made)
         self.functions.update(functions)
@@ -120,9 +126,8 @@ def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
     made: dict[str, Node] = {}
     inputs: list[tuple[Node, Sequence[str]]] = []
     make = NodeMaker()
-    for node_def in graph_def.node:
-        texts = list(node_def.input)
-        node = make(node_def, texts)
+    for name, op, texts, device, data, node_def in of_message(graph_def):
+        node = make(name, op, device, data, node_def)
         node.assigned = node.device
         if made.setdefault(node.name, node) is not node:
             raise InvalidArgumentError(None, None, f"Node '{node.name}' is not unique{at(node.name)}")

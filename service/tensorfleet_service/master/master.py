@@ -19,6 +19,7 @@ from tensorfleet_service.net import timeouts
 from tensorfleet_service.tracing.trace import StepTrace
 
 if TYPE_CHECKING:
+    from tensorfleet.graph.graph_part import GraphPart
     from tensorfleet.proto.graph_pb2 import GraphDef
     from tensorfleet_service.master.members import Member
     from tensorfleet_service.master.step import MasterStep, StepDone
@@ -58,7 +59,11 @@ class Master:
         self._draining = False
 
     def create_session(
-        self, graph_def: GraphDef, config: ConfigProto, owner: str = "", account: Account | None = None
+        self,
+        graph_def: GraphDef | GraphPart,
+        config: ConfigProto,
+        owner: str = "",
+        account: Account | None = None,
     ) -> MasterSession:
         """Makes a session, which belongs to the principal of the id `owner`, and counts for its account.
 

@@ -12,7 +12,7 @@ from tensorfleet.core import dtypes
 from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
 from tensorfleet_service.executor.patterns import FUSES, PATTERNS
 from tensorfleet_service.graph.copies import NodeCopies
-from tensorfleet_service.graph.graph import Node, opdef_of
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 from tensorfleet_service.master.branches import without_dead_branches
 from tensorfleet_service.master.ordering import needless_controls
 from tensorfleet_service.master.purity import CONTROL_FLOW, is_pure
@@ -93,6 +93,7 @@ class _Rewrite:
         self.order: list[Node] = []
         self._evaluate = evaluate if rewrites.fold else None
         self._rewrites = rewrites
+        self._arithmetic, self._fuse, self._merge = rewrites.arithmetic, rewrites.fuse, rewrites.merge
         self._made = made
         self._new = NodeCopies()
         self._outputs, self._copies = self._new.outputs, self._new.nodes
@@ -123,18 +124,19 @@ class _Rewrite:
                 return
             if copied.inputs and copied.inputs[0][0].op == "Const" and self._fold(node, copied):
                 return
-        if self._rewrites.arithmetic:
+        if self._arithmetic:
             if SCALED in node.attrs and node.attrs[SCALED] is True:
                 copied = self._scaled_first(copied)
             elif node.op == "Prod":
                 copied = _counted(copied)
-        if self._rewrites.fuse and node.op in PATTERNS:
+        if self._fuse and node.op in PATTERNS:
             copied.attrs = {**copied.attrs, FUSES: True}
         device = copied.assigned
-        for i, edge in enumerate(copied.inputs):
-            if edge[0].op == "Const" and edge[0].assigned != device:
-                copied.inputs[i] = self._near(edge, device)
-        if pure and self._rewrites.merge:
+        for edge in copied.inputs:
+            if edge[0].assigned != device and edge[0].op == "Const":
+                copied.inputs = [self._near(edge, device) for edge in copied.inputs]
+                break
+        if pure and self._merge:
             known = self._equal.setdefault(self._key(copied), copied)
             if known is not copied:
                 self._copies[node] = known
@@ -157,8 +159,9 @@ class _Rewrite:
             attrs = node.attrs
             key = node.op, tuple([(name, _attr_key(attrs[name])) for name in node.opdef.attrs])
             kind = self._kind_of[place] = self._kinds.setdefault(key, len(self._kinds)), attrs
-        controls = frozenset(node.controls) if node.controls else None
-        return kind[0], node.assigned, controls, *node.inputs
+        if node.controls:
+            return kind[0], node.assigned, frozenset(node.controls), *node.inputs
+        return kind[0], node.assigned, *node.inputs
 
     def _pass_through(self, node: Node, copied: Node) -> bool:
         if copied.controls or node in self._waited_for or not self._gives_input(node, copied):
@@ -277,17 +280,36 @@ class _Rewrite:
 
     def alive(self, nodes: Iterable[Node]) -> list[Node]:
         """The new nodes that are needed by old nodes without users and by those with effects."""
-        used = {source for node in nodes for source, _ in node.inputs}
-        used |= {control for node in nodes for control in node.controls}
-        stack = [self._copies[node] for node in nodes if node not in used or node.opdef.is_stateful]
+        used: set[Node] = set()
+        for node in nodes:
+            for source, _ in node.inputs:
+                used.add(source)
+            if node.controls:
+                used.update(node.controls)
+        alive = {self._copies[node] for node in nodes if node not in used or node.opdef.is_stateful}
         # If a node has become several constants, those that are needed are found by their users.
-        alive: set[Node] = set()
+        found = []
+        for node in reversed(self.order):  # users come first
+            if node in alive:
+                found.append(node)
+                for source, _ in node.inputs:
+                    alive.add(source)
+                if node.controls:
+                    alive.update(node.controls)
+        if self._has_flow and any(is_back_edge(source, node) for node in found for source, _ in node.inputs):
+            return self._reached(alive)
+        found.reverse()
+        return found
+
+    def _reached(self, alive: set[Node]) -> list[Node]:
+        """The new nodes that others need, where edges lead backwards, too."""
+        stack = list(alive)
         while stack:
             node = stack.pop()
-            if node not in alive:
-                alive.add(node)
-                stack += [source for source, _ in node.inputs]
-                stack += node.controls
+            for source in [source for source, _ in node.inputs] + node.controls:
+                if source not in alive:
+                    alive.add(source)
+                    stack.append(source)
         return [node for node in self.order if node in alive]
 
 
@@ -311,8 +333,10 @@ def _counted(copied: Node) -> Node:
 
 def _waited_for(nodes: Sequence[Node], needless: set[tuple[Node, Node]]) -> set[Node]:
     """The nodes that others wait for by control edges, except NoOps that nobody needs."""
-    before = {control for node in nodes for control in node.controls}
     found: set[Node] = set()
+    before = {control for node in nodes for control in node.controls}
+    if not before:
+        return found
     for node in reversed(nodes):
         if node.op != "NoOp" or node in found or node not in before:
             found.update(control for control in node.controls if (control, node) not in needless)

@@ -93,20 +93,27 @@ def _consumers(nodes: Sequence[Node], generators: Sequence[Node]) -> dict[Node, 
     for node in nodes if pending else ():
         if not node.assigned:
             continue
-        for source in [source for source, _ in node.inputs] + node.controls:
-            if source in pending:
-                device, reason = found.setdefault(source, (node.assigned, f"with its consumer {node.name}"))
-                if device != node.assigned:
-                    found[source] = ("", reason)
+        for source in _among(pending, node):
+            device, reason = found.setdefault(source, (node.assigned, f"with its consumer {node.name}"))
+            if device != node.assigned:
+                found[source] = ("", reason)
     return found
 
 
+def _among(pending: set[Node], node: Node) -> list[Node]:
+    """The sources of a node that are among some nodes; nearly always none."""
+    found = [source for source, _ in node.inputs if source in pending]
+    return found + [control for control in node.controls if control in pending] if node.controls else found
+
+
 def _place_ends(nodes: Sequence[Node], ends: Sequence[Node]) -> None:
-    pending = set(ends)
-    for node in nodes if pending else ():
-        for source in [source for source, _ in node.inputs] + node.controls:
-            if source in pending and source.op == "_Arg" and not source.assigned:
-                source.assigned, source.why = node.assigned, f"with its consumer {node.name}"
+    arguments = {node for node in ends if node.op == "_Arg"}
+    for node in nodes:
+        if not arguments:
+            break
+        for source in _among(arguments, node) if node.assigned else ():
+            source.assigned, source.why = node.assigned, f"with its consumer {node.name}"
+            arguments.discard(source)
     for node in ends:
         if node.op == "_Retval":
             source = node.inputs[0][0]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from tensorfleet.core.errors import InvalidArgumentError, NotFoundError
 from tensorfleet_service.graph.attributes import type_name
-from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
+from tensorfleet_service.graph.graph import NEXT_ITERATIONS, Node, is_back_edge, opdef_of
 from tensorfleet_service.graph.session_graph import SessionGraph
 
 _PLACEHOLDERS = frozenset(("Placeholder", "PlaceholderV2"))
@@ -148,7 +148,7 @@ class _Walk:
             copies[node] = node.copy()
             stack.append(node)
             # A node without inputs comes directly before its first user, so it is not visited.
-            for control in reversed(node.controls):
+            for control in reversed(node.controls) if node.controls else ():
                 if control in copies or not (control.inputs or control.controls):
                     continue
                 if self._fed_placeholder(control) is None:
@@ -157,7 +157,9 @@ class _Walk:
                 source = edge[0]
                 if source in copies or not (source.inputs or source.controls):
                     continue
-                if not (source in fed_nodes and edge in self.fed) and not is_back_edge(source, node):
+                if source in fed_nodes and edge in self.fed:
+                    continue
+                if source.op not in NEXT_ITERATIONS or not is_back_edge(source, node):
                     stack.append(source)
 
     def _fed_placeholder(self, node: Node) -> int | None:
@@ -182,13 +184,13 @@ class _Walk:
                     )
                     raise InvalidArgumentError(None, None, message)
                 inputs.append((argument, 0))
-            elif is_back_edge(source, node):
+            elif source.op in NEXT_ITERATIONS and is_back_edge(source, node):
                 self._loops.append((copied, len(inputs), source, index))
                 inputs.append(edge)  # replaced by its copy at the end of the walk
             else:
                 inputs.append((copies.get(source) or self._source(source), index))
         for control in node.controls:
-            if self._fed_placeholder(control) is not None:
+            if fed_nodes and self._fed_placeholder(control) is not None:
                 copied.controls.append(self._arg(control, 0))
             else:
                 copied.controls.append(copies.get(control) or self._source(control))

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tensorfleet.core import errors, gc_pause
+from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.graph.session_graph import SessionGraph
@@ -91,7 +92,7 @@ class MasterSession:
         self.run_metered = self._steps.run_metered
         self.run_direct = self._steps.run_direct
 
-    def extend(self, graph_def: GraphDef, current_version: int | None = None) -> int:
+    def extend(self, graph_def: GraphDef | GraphPart, current_version: int | None = None) -> int:
         """Adds nodes to the session's graph; returns its new version.
 
         Raises:
@@ -111,6 +112,8 @@ class MasterSession:
             claimed = {}
             if account is not None:
                 own = self.handle if self.config.isolate_session_state else ""
+                if isinstance(graph_def, GraphPart):
+                    graph_def = graph_def.graph_def()
                 claimed = account.claim(declared_variables(graph_def, own))
             try:
                 with gc_pause.paused():

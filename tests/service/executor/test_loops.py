@@ -311,6 +311,36 @@ def test_variables_and_stateful_ops_in_a_loop(compiled: list[CompiledLoop]) -> N
     assert compiled
 
 
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_references_that_go_round_a_loop_are_read(
+    one_by_one: bool, compiled: list[CompiledLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An assignment in a body gives a reference, which the next iteration and the result read."""
+    if one_by_one:
+        monkeypatch.setattr(dataflow, "compile_loops", lambda *args: [])
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, w = (tf.Variable(start, use_resource=False) for start in (1.0, 5.0))
+
+        def steps() -> Any:
+            return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, v.assign_add(2.0)), [0, v])[1]
+
+        def body(i: Any, y: Any) -> Any:
+            done = steps()
+            chosen = tf.cond(i < 1, lambda: done, lambda: done * 2, strict=True)
+            with tf.control_dependencies([w.assign(chosen)]):
+                return i + 1, w + y
+
+        alone, nested = steps(), tf.while_loop(lambda i, y: i < 2, body, [0, 1.0])[1]
+        assigned = w.assign(steps())
+        session.run(tf.global_variables_initializer())
+        compiled.clear()
+        assert session.run(alone) == 7.0
+        assert session.run(assigned) == 13.0
+        assert session.run(nested) == 1.0 + 19.0 + 50.0
+        assert session.run([v, w]) == [25.0, 50.0]
+    assert bool(compiled) is not one_by_one
+
+
 # --------------------------------------------------------------------------------------- the life of a step
 
 

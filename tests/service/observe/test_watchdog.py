@@ -145,7 +145,8 @@ def test_memory_that_is_exhausted_during_a_look_is_looked_at_again(
     watchdog = Watchdog(worker)
     watchdog.start()
     try:
-        until(lambda: budget.rebased == 2 and not budget.was_exhausted)
+        # The watchdogs of other servers of this process may look, too.
+        until(lambda: budget.rebased >= 2 and not budget.was_exhausted)
     finally:
         watchdog.close()
         watchdog._thread.join(10)

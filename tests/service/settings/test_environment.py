@@ -159,6 +159,7 @@ def test_a_bad_number_is_one_sentence_wherever_it_is_read(name: str) -> None:
 # Modules of the client and of the service that read a number when they are imported or used.
 READERS = {
     "TENSORFLEET_SHARED_MEMORY_MB": "import tensorfleet.wire.shared_memory",
+    "TENSORFLEET_CUDA_IPC_MB": "import tensorfleet_service.devices.ipc",
     "TENSORFLEET_RECEIVE_BUFFERS_MB": "import tensorfleet.wire.buffers",
     "TENSORFLEET_HEARTBEAT_SECONDS": "from tensorfleet.wire import heartbeat; heartbeat.limit()",
     "TENSORFLEET_MAX_MESSAGE_MB": "import tensorfleet_service.net.limits",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.contrib import clustering
 
 contrib = tf.contrib
 RNG = np.random.default_rng(5)
@@ -81,6 +83,39 @@ def test_the_estimator_of_k_means(tmp_path: Path) -> None:
     np.testing.assert_allclose(kmeans.score(input_fn), expected, rtol=1e-3)
     found = list(kmeans.predict_cluster_index(input_fn))
     assert (len(found), len(set(found[:20])), len(set(found))) == (60, 1, 3)
+
+
+def test_k_means_goes_on_over_trainings_of_one_batch_each(tmp_path: Path) -> None:
+    """The first training makes the centers of its only batch, and no step; each one after that makes one."""
+    kmeans = contrib.factorization.KMeansClustering(3, str(tmp_path), use_mini_batch=False)
+    steps = []
+    for _ in range(3):
+        kmeans.train(lambda: tf.train.limit_epochs(tf.constant(POINTS), num_epochs=1))
+        steps.append(int(kmeans.get_variable_value("global_step")))
+        if len(steps) == 1:
+            rows = {tuple(row) for row in kmeans.cluster_centers()}
+            assert len(rows) == 3
+            assert rows < {tuple(row) for row in POINTS}
+    assert steps == [0, 1, 2]
+    assert not {tuple(row) for row in kmeans.cluster_centers()} & rows
+
+
+def test_a_worker_waits_for_the_first_centers_of_k_means() -> None:
+    initialized = tf.Variable(False)
+    hook = clustering._AwaitCenters(initialized, 30.0)
+    hook.PAUSE = 0.01
+    with tf.Session() as session:
+        session.run(initialized.initializer)
+        chief = threading.Timer(0.05, session.run, [initialized.assign(True)])
+        chief.start()
+        hook.after_create_session(session, None)
+        assert session.run(initialized)
+        chief.join(30)
+        session.run(initialized.assign(False))
+        hook = clustering._AwaitCenters(initialized, 0.0)
+        hook.PAUSE = 0.01
+        with pytest.raises(tf.errors.DeadlineExceededError, match="has not made the first centers"):
+            hook.after_create_session(session, None)
 
 
 def test_a_scale_of_losses_grows_and_shrinks() -> None:

@@ -279,3 +279,30 @@ def test_a_variable_made_while_others_are_initialized_is_initialized_later() -> 
         first = keras.backend.variable([1.0])
         assert keras.backend.get_value(first) == [1.0]
         assert keras.backend.get_value(later[0]) == [2.0]
+
+
+def test_tensors_as_data() -> None:
+    iterator = tf.data.make_one_shot_iterator(
+        tf.data.Dataset.from_generator(batches, (tf.float32, tf.float32))
+    )
+    x, y = iterator.get_next()
+    x.set_shape([None, 3])
+    expected = linear().fit(batches(), steps_per_epoch=4, epochs=2, verbose=0).history
+    model = linear()
+    with pytest.raises(ValueError, match="you should specify the number of steps"):
+        model.fit(x, y, verbose=0)
+    history = model.fit(
+        x, y, steps_per_epoch=4, epochs=2, verbose=0, validation_data=(x, y), validation_steps=4
+    )
+    np.testing.assert_allclose(history.history["loss"][0], expected["loss"][0], rtol=1e-5)
+    np.testing.assert_allclose(
+        model.evaluate(x, y, steps=4, verbose=0), model.evaluate(X, Y, 8, 0), rtol=1e-4
+    )
+    np.testing.assert_allclose(model.predict(x, steps=4), model.predict(X), rtol=1e-5)
+    # The generator begins anew with each four batches.
+    model.reset_metrics()
+    expected_loss = model.test_on_batch(X[:8], Y[:8])
+    np.testing.assert_allclose(model.test_on_batch(x, y), expected_loss, rtol=1e-5)
+    expected_loss = model.test_on_batch(X[8:16], Y[8:16])
+    np.testing.assert_allclose(model.train_on_batch(x, y), expected_loss, rtol=1e-5)
+    np.testing.assert_allclose(model.predict_on_batch(x), model.predict(X[16:24]), rtol=1e-5)

@@ -281,3 +281,77 @@ def test_replicas_end_where_a_thread_cannot_be_started(monkeypatch: pytest.Monke
         tf.distribute.MirroredStrategy(DEVICES).experimental_run_v2(lambda: None)
     started[0].join(30)
     assert not started[0].is_alive()
+
+
+def test_central_storage_trains_as_one_with_the_whole_batch() -> None:
+    for optimizer in (lambda: tf.train.AdamOptimizer(0.05), lambda: tf.train.GradientDescentOptimizer(0.1)):
+        losses, expected = train(tf.distribute.OneDeviceStrategy("/cpu:0"), optimizer)
+        strategy = tf.distribute.experimental.CentralStorageStrategy(DEVICES, "/cpu:1")
+        found, values = train(strategy, optimizer)
+        np.testing.assert_allclose(found, losses, rtol=1e-4)
+        assert values.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(values[name], value, rtol=1e-3, atol=1e-5)
+
+
+def test_central_storage_has_one_copy_of_each_variable() -> None:
+    strategy = tf.distribute.experimental.CentralStorageStrategy(DEVICES[:2], "/cpu:2")
+    assert strategy.num_replicas_in_sync == 2
+    with strategy.scope():
+        v = tf.get_variable("v", initializer=1.0)
+
+        def replica() -> Any:
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            return tf.get_variable("w", initializer=2.0) * v + tf.to_float(number)
+
+        results = strategy.experimental_local_results(strategy.run(replica))
+        total = strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(lambda: v * 3.0))
+        update = strategy.extended.update(v, lambda var, x: var.assign_add(x), args=(total,))
+    assert {variable.device for variable in tf.global_variables()} == {"/device:CPU:2"}
+    assert [result.device for result in results] == ["/device:CPU:0", "/device:CPU:1"]
+    assert [variable.op.name for variable in tf.global_variables()] == ["v", "w"]
+    with tf.Session(config=CONFIG) as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([*results, total]) == [2.0, 3.0, 6.0]
+        session.run(update)
+        assert session.run(v) == 7.0
+
+
+def test_replicas_on_the_workers_of_a_cluster(fleet: Any) -> None:
+    devices = ["/job:worker/task:0", "/job:worker/task:1"]
+    strategies = {
+        "mirrored": tf.distribute.MirroredStrategy(devices),
+        "central": tf.distribute.experimental.CentralStorageStrategy(devices, "/job:ps/task:0"),
+    }
+    expected: list[float] = []
+    for name, strategy in {
+        "one": tf.distribute.OneDeviceStrategy("/job:worker/task:0"),
+        **strategies,
+    }.items():
+        with tf.Graph().as_default(), strategy.scope():
+            tf.set_random_seed(1)
+            iterator = strategy.make_dataset_iterator(
+                tf.data.Dataset.from_tensor_slices((X, Y)).batch(6).repeat()
+            )
+
+            def replica(batch: Any) -> Any:
+                loss = loss_of(*batch)
+                with tf.control_dependencies([tf.train.AdamOptimizer(0.05).minimize(loss)]):
+                    return tf.identity(loss)
+
+            each = strategy.experimental_run(replica, iterator)
+            loss = strategy.reduce(tf.distribute.ReduceOp.SUM, each)
+            with tf.Session(fleet.target("worker", 0)) as session:
+                session.run([iterator.initialize(), tf.global_variables_initializer()])
+                losses = [session.run(loss) for _ in range(4)]
+                traced = tf.RunMetadata()
+                options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+                session.run(loss, options=options, run_metadata=traced)
+            places = {variable.device for variable in tf.trainable_variables()}
+        expected = expected or losses
+        np.testing.assert_allclose(losses, expected, rtol=1e-4)
+        if name != "one":
+            computed = {part.device.split("/device")[0] for part in traced.step_stats.dev_stats}
+            assert {"/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"} <= computed
+        if name == "central":
+            assert places == {"/job:ps/task:0"}

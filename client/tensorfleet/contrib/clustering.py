@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, errors
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.estimator.spec import EstimatorSpec
@@ -183,7 +184,8 @@ def kmeans_plus_plus(points: Any, count: Any, seed: int | None, metric: str) -> 
 
 
 class _Begin(SessionRunHook):
-    """Makes the first centers, by the first batch of a session that needs them."""
+    """Makes the first centers, by the first batch of a session that needs them: the chief's hook, which runs
+    before the first checkpoint is saved. So they are kept if the batch was all that the input had."""
 
     def __init__(self, init_op: Any, initialized: Any) -> None:
         self._operation, self._initialized = init_op, initialized
@@ -191,6 +193,24 @@ class _Begin(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         if not session.run(self._initialized):
             session.run(self._operation)
+
+
+class _AwaitCenters(SessionRunHook):
+    """Lets a worker wait until the chief has made the first centers."""
+
+    PAUSE = 0.5  # seconds
+
+    def __init__(self, initialized: Any, limit: float) -> None:
+        self._initialized, self._limit = initialized, limit
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        end = time.monotonic() + self._limit
+        while not session.run(self._initialized):
+            if time.monotonic() > end:
+                raise errors.DeadlineExceededError(
+                    None, None, f"The chief has not made the first centers of k-means in {self._limit:g} s."
+                )
+            time.sleep(self.PAUSE)
 
 
 class _Converged(SessionRunHook):
@@ -265,7 +285,9 @@ class KMeansClustering(Estimator):
             step = get_or_create_global_step()
             with framework.control_dependencies([train_op]):
                 counted = assign_add(step, 1).op
-            hooks: list[Any] = [_Begin(init_op, initialized)]
+            hooks: list[Any] = []
+            if not config.is_chief:
+                hooks.append(_AwaitCenters(initialized, config.session_creation_timeout_secs))
             if relative_tolerance is not None:
                 hooks.append(_Converged(relative_tolerance, loss))
             found = {
@@ -280,6 +302,7 @@ class KMeansClustering(Estimator):
                 train_op=counted,
                 eval_metric_ops={self.SCORE: mean_metric(loss)},
                 training_hooks=hooks,
+                training_chief_hooks=[_Begin(init_op, initialized)],
             )
 
         super().__init__(model_fn, model_dir, config)

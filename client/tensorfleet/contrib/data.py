@@ -8,7 +8,7 @@ from tensorfleet.contrib.dataset_functions import (
     sliding_window_batch as sliding_window_batch,
     sloppy_interleave as sloppy_interleave,
 )
-from tensorfleet.data.dataset import Dataset as Dataset
+from tensorfleet.data.dataset import AUTOTUNE as AUTOTUNE, Dataset as Dataset
 from tensorfleet.data.experimental import (
     Counter as Counter,
     CsvDataset as CsvDataset,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tensorfleet.contrib.old_estimators import FittedEstimator, keyed_input
 from tensorfleet.core.logging import info
 from tensorfleet.estimator import distributed
 from tensorfleet.estimator.arguments import parameter_names
@@ -38,7 +39,7 @@ class Experiment:
     """An estimator with what it is trained and evaluated on (`tf.contrib.learn.Experiment`).
 
     Args:
-        estimator: a `tf.estimator.Estimator`.
+        estimator: one of `tf.estimator` or `tf.contrib.learn`.
         train_input_fn, eval_input_fn: its input functions.
         eval_metrics: has to be None: a `tf.estimator.Estimator` has its metrics in its `model_fn`.
         train_steps: the global step at which training ends; None: where the input ends.
@@ -55,7 +56,7 @@ class Experiment:
 
     def __init__(
         self,
-        estimator: Estimator,
+        estimator: Any,
         train_input_fn: Callable[..., Any],
         eval_input_fn: Callable[..., Any],
         eval_metrics: Any = None,
@@ -68,6 +69,9 @@ class Experiment:
         saving_listeners: Iterable[CheckpointSaverListener] | None = None,
         export_strategies: Any = None,
     ) -> None:
+        if isinstance(estimator, FittedEstimator):
+            estimator = estimator.estimator
+            train_input_fn, eval_input_fn = keyed_input(train_input_fn), keyed_input(eval_input_fn)
         if not isinstance(estimator, Estimator):
             raise ValueError(f"`estimator` must be a tf.estimator.Estimator; got {estimator!r}")
         if eval_metrics is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from tensorfleet.contrib.serving_inputs import receiver_of
 from tensorfleet.estimator import (
     DNNClassifier as NewDNNClassifier,
     DNNLinearCombinedClassifier as NewDNNLinearCombinedClassifier,
@@ -55,7 +56,7 @@ def infer_real_valued_columns_from_input_fn(input_fn: Any) -> list[Any]:
         ]
 
 
-class _Fits:
+class FittedEstimator:
     """The methods of `tf.contrib.learn`'s estimators, before those of `tf.estimator`.
 
     Attributes:
@@ -92,7 +93,7 @@ class _Fits:
             ValueError: both are given, or neither.
         """
         self._check(x, input_fn)
-        given = _keyed(input_fn) if input_fn is not None else _batched(x, y, batch_size, None, True)
+        given = keyed_input(input_fn) if input_fn is not None else _batched(x, y, batch_size, None, True)
         self.estimator.train(given, hooks=monitors, steps=steps, max_steps=max_steps)
         return self
 
@@ -117,7 +118,7 @@ class _Fits:
             raise NotImplementedError(
                 "evaluate with metrics is not part of TensorFleet; the estimators have their own."
             )
-        given = _keyed(input_fn) if input_fn is not None else _batched(x, y, batch_size, 1, False)
+        given = keyed_input(input_fn) if input_fn is not None else _batched(x, y, batch_size, 1, False)
         found: dict[str, Any] = self.estimator.evaluate(
             given, steps=steps, hooks=hooks, checkpoint_path=checkpoint_path, name=name
         )
@@ -155,10 +156,39 @@ class _Fits:
 
     def _predicted(self, key: str, x: Any, input_fn: Any, batch_size: int | None, iterable: bool) -> Any:
         self._check(x, input_fn)
-        given = _keyed(input_fn) if input_fn is not None else _batched(x, None, batch_size, 1, False)
+        given = keyed_input(input_fn) if input_fn is not None else _batched(x, None, batch_size, 1, False)
         rows = (found[key] for found in self.estimator.predict(given))
         values = (row[0] if len(row) == 1 else row for row in rows)
         return values if iterable else np.array(list(values))
+
+    def export_savedmodel(
+        self,
+        export_dir_base: Any,
+        serving_input_fn: Callable[[], Any],
+        default_output_alternative_key: str | None = None,
+        assets_extra: Mapping[str, Any] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """Writes a SavedModel into a new directory, which has the time as its name, and returns its path.
+
+        Args:
+            export_dir_base: the directory above.
+            serving_input_fn: to InputFnOps, such as `utils.input_fn_utils.build_parsing_serving_input_fn`
+                makes, or to a ServingInputReceiver.
+            default_output_alternative_key: without effect: these estimators have one head.
+            assets_extra, as_text, checkpoint_path, strip_default_attrs: as of `tf.estimator.Estimator`.
+        """
+        exported: bytes = self.estimator.export_savedmodel(
+            export_dir_base,
+            receiver_of(serving_input_fn, _FEATURE),
+            assets_extra,
+            as_text,
+            checkpoint_path,
+            strip_default_attrs,
+        )
+        return exported
 
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the newest checkpoint."""
@@ -174,7 +204,7 @@ class _Fits:
             raise ValueError("Either x or input_fn must be provided.")
 
 
-def _keyed(input_fn: Callable[[], Any]) -> Callable[[], Any]:
+def keyed_input(input_fn: Callable[[], Any]) -> Callable[[], Any]:
     """The input function, whose single feature has the name that columns of arrays have."""
 
     def keyed() -> Any:
@@ -186,7 +216,7 @@ def _keyed(input_fn: Callable[[], Any]) -> Callable[[], Any]:
     return keyed
 
 
-class SKCompat(_Fits):
+class SKCompat(FittedEstimator):
     """An estimator with scikit-learn's arguments (`tf.contrib.learn.SKCompat`)."""
 
     def __init__(self, estimator: Any) -> None:
@@ -224,7 +254,7 @@ class SKCompat(_Fits):
         return super().predict(x, batch_size=batch_size, as_iterable=False)
 
 
-class LinearClassifier(_Fits):
+class LinearClassifier(FittedEstimator):
     """A linear classifier (`tf.contrib.learn.LinearClassifier`); arguments as of `tf.estimator`'s."""
 
     _is_classifier = True
@@ -243,7 +273,7 @@ class LinearClassifier(_Fits):
         )
 
 
-class LinearRegressor(_Fits):
+class LinearRegressor(FittedEstimator):
     """A linear model of a number (`tf.contrib.learn.LinearRegressor`)."""
 
     def __init__(
@@ -265,7 +295,7 @@ class LinearRegressor(_Fits):
         )
 
 
-class DNNClassifier(_Fits):
+class DNNClassifier(FittedEstimator):
     """A classifier of fully connected layers (`tf.contrib.learn.DNNClassifier`)."""
 
     _is_classifier = True
@@ -295,7 +325,7 @@ class DNNClassifier(_Fits):
         )
 
 
-class DNNRegressor(_Fits):
+class DNNRegressor(FittedEstimator):
     """A model of a number by fully connected layers (`tf.contrib.learn.DNNRegressor`)."""
 
     def __init__(
@@ -323,7 +353,7 @@ class DNNRegressor(_Fits):
         )
 
 
-class DNNLinearCombinedClassifier(_Fits):
+class DNNLinearCombinedClassifier(FittedEstimator):
     """A classifier of both kinds (`tf.contrib.learn.DNNLinearCombinedClassifier`)."""
 
     _is_classifier = True

@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from tensorfleet.distribute.central_storage import CentralStorageStrategy as CentralStorageStrategy
 from tensorfleet.distribute.cluster_strategies import (
     CommunicationImplementation as CollectiveCommunication,
     CommunicationImplementation as CommunicationImplementation,
@@ -15,6 +16,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__)
 
 __all__ = [
+    "CentralStorageStrategy",
     "CollectiveCommunication",
     "CommunicationImplementation",
     "MultiWorkerMirroredStrategy",

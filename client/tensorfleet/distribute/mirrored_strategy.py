@@ -82,9 +82,11 @@ class MirroredExtended(StrategyExtended):
             raise TypeError(f"{type(fn).__name__!r} object is not callable")
         if get_strategy() is self._strategy and get_replica_context() is not None:
             raise RuntimeError("Must only be called in cross-replica context, not in a replica.")
-        self._shared, self._taken = {}, {}
-        with self._strategy.scope():
-            return call_for_each_replica(self._strategy, self._devices, fn, args, kwargs)
+        try:
+            with self._strategy.scope():
+                return call_for_each_replica(self._strategy, self._devices, fn, args, kwargs)
+        finally:
+            self._shared, self._taken = {}, {}
 
     # Variables
 
@@ -285,8 +287,12 @@ class MirroredStrategy(Strategy):
     ) -> None:
         if isinstance(devices, str):
             devices = [devices]
-        devices = devices or local_devices()
-        super().__init__(MirroredExtended(self, devices, cross_device_ops))
+        super().__init__(self._make_extended(devices or local_devices(), cross_device_ops))
+
+    def _make_extended(
+        self, devices: Sequence[str], cross_device_ops: CrossDeviceOps | None
+    ) -> MirroredExtended:
+        return MirroredExtended(self, devices, cross_device_ops)
 
     @property
     def _mirrored(self) -> MirroredExtended:

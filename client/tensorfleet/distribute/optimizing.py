@@ -39,7 +39,7 @@ def _applied(optimizer: Any, strategy: Any, pairs: Any, global_step: Any, name: 
     with framework.name_scope(name, optimizer._name) as scope:
         optimizer._prepare()
         finished = []
-        for number, device in enumerate(strategy.extended.worker_devices):
+        for number, device in enumerate(strategy.extended.parameter_devices):
             with updating(number), framework.device(device):
                 updates = []
                 for total, (_, variable) in zip(sums, found, strict=True):

@@ -82,7 +82,7 @@ class RunConfig:
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
         if steps is _DEFAULT and secs is _DEFAULT:
             steps, secs = None, 600
-        self._environment = task_environment.read()
+        self._environment = self._read_environment()
         self._values: dict[str, Any] = {
             "model_dir": _model_dir(model_dir, self._environment.model_dir),
             "tf_random_seed": tf_random_seed,
@@ -103,6 +103,9 @@ class RunConfig:
             "checkpoint_save_graph_def": checkpoint_save_graph_def,
         }
         _check(self._values)
+
+    def _read_environment(self) -> task_environment.TaskEnvironment:
+        return task_environment.read()
 
     @property
     def cluster_spec(self) -> ClusterSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tensorfleet.cluster.cluster import ClusterSpec
@@ -61,17 +61,7 @@ def read() -> TaskEnvironment:
         ValueError: TF_CONFIG is no JSON object, or contradicts itself.
         TypeError: "service" is no object.
     """
-    text = os.environ.get(TF_CONFIG) or "{}"
-    try:
-        entries = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"The environment variable TF_CONFIG is no JSON: {error}. It is {text!r}.") from None
-    if not isinstance(entries, dict):
-        raise ValueError(f"The environment variable TF_CONFIG has to be a JSON object; it is {text!r}.")
-    cluster, task = entries.get("cluster", {}), entries.get("task", {})
-    for name, value in (("cluster", cluster), ("task", task)):
-        if not isinstance(value, dict):
-            raise ValueError(f'"{name}" in TF_CONFIG has to be a JSON object; it is {value!r}.')
+    entries, cluster, task = _entries()
     spec = ClusterSpec(cluster)
     common: dict[str, Any] = {"service": _service(entries), "model_dir": entries.get("model_dir")}
     if not spec:
@@ -98,6 +88,58 @@ def read() -> TaskEnvironment:
         global_id_in_cluster=_global_id(spec, task_type, task_id, chief),
         **common,
     )
+
+
+def read_older(master: str | None, evaluation_master: str) -> TaskEnvironment:
+    """The environment as `tf.contrib.learn` reads it: a cluster needs no chief, which is worker 0 without
+    a job "master", and the entry "task" may lack its type. Where there is a chief, it is read as by `read`.
+
+    Args:
+        master: the target of sessions that train; None: this task.
+        evaluation_master: the target of sessions that evaluate.
+
+    Raises:
+        ValueError: TF_CONFIG is no JSON object, or the task is not in the cluster.
+        TypeError: "service" is no object.
+    """
+    entries, cluster, task = _entries()
+    if TaskType.CHIEF in cluster or task.get("type") == TaskType.EVALUATOR:
+        found = read()
+        target = found.master if master is None else master
+        return replace(found, master=target, evaluation_master=evaluation_master or found.evaluation_master)
+    spec = ClusterSpec({job: tasks for job, tasks in cluster.items() if tasks})
+    task_type, task_id = task.get("type"), int(task.get("index") or 0)
+    chief = TaskType.MASTER if TaskType.MASTER in spec.jobs else TaskType.WORKER
+    target = _target(spec, task_type, task_id) if master is None and spec and task_type else master or ""
+    return TaskEnvironment(
+        cluster_spec=spec,
+        task_type=task_type or TaskType.WORKER,
+        task_id=task_id,
+        master=target,
+        evaluation_master=evaluation_master,
+        is_chief=task_id == 0 and task_type in (None, chief),
+        num_ps_replicas=_count(spec, TaskType.PS),
+        num_worker_replicas=_count(spec, TaskType.WORKER) + _count(spec, TaskType.MASTER) or 1,
+        global_id_in_cluster=None,
+        service=_service(entries),
+        model_dir=entries.get("model_dir"),
+    )
+
+
+def _entries() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """TF_CONFIG, and its entries "cluster" and "task"."""
+    text = os.environ.get(TF_CONFIG) or "{}"
+    try:
+        entries = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"The environment variable TF_CONFIG is no JSON: {error}. It is {text!r}.") from None
+    if not isinstance(entries, dict):
+        raise ValueError(f"The environment variable TF_CONFIG has to be a JSON object; it is {text!r}.")
+    cluster, task = entries.get("cluster", {}), entries.get("task", {})
+    for name, value in (("cluster", cluster), ("task", task)):
+        if not isinstance(value, dict):
+            raise ValueError(f'"{name}" in TF_CONFIG has to be a JSON object; it is {value!r}.')
+    return entries, cluster, task
 
 
 def _alone(entries: dict[str, Any], task: dict[str, Any], common: dict[str, Any]) -> TaskEnvironment:

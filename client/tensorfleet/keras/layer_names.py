@@ -12,7 +12,9 @@ from tensorfleet.keras.engine.training import Model
 from tensorfleet.keras.layer_registry import KNOWN
 from tensorfleet.keras.layers import (
     activation_layers,
+    attention,
     convolutional,
+    convolutional_recurrent,
     core,
     embeddings,
     merge,
@@ -29,7 +31,8 @@ from tensorfleet.keras.layers import (
 KNOWN.update(
     (name, cls)
     for module in (
-        *(activation_layers, convolutional, core, embeddings, merge, noise, normalization, pooling),
+        *(activation_layers, attention, convolutional, convolutional_recurrent, core, embeddings),
+        *(merge, noise, normalization, pooling),
         *(recurrent, recurrent_cells, resizing, separable, wrappers),
     )
     for name, cls in vars(module).items()

@@ -7,6 +7,7 @@ from tensorfleet.contrib.learn import (
     datasets as datasets,
     learn_runner as learn_runner,
     preprocessing as preprocessing,
+    utils as utils,
 )
 from tensorfleet.contrib.old_estimators import (
     DNNClassifier as DNNClassifier,
@@ -18,7 +19,12 @@ from tensorfleet.contrib.old_estimators import (
     infer_real_valued_columns_from_input as infer_real_valued_columns_from_input,
     infer_real_valued_columns_from_input_fn as infer_real_valued_columns_from_input_fn,
 )
-from tensorfleet.estimator.run_config import RunConfig as RunConfig
+from tensorfleet.contrib.old_run_config import RunConfig as RunConfig
+from tensorfleet.contrib.serving_inputs import (
+    InputFnOps as InputFnOps,
+    build_default_serving_input_fn as build_default_serving_input_fn,
+    build_parsing_serving_input_fn as build_parsing_serving_input_fn,
+)
 from tensorfleet.estimator.task_environment import TaskType as TaskType
 
 if not _typing.TYPE_CHECKING:
@@ -30,6 +36,7 @@ if not _typing.TYPE_CHECKING:
             "datasets",
             "learn_runner",
             "preprocessing",
+            "utils",
         ),
     )
 
@@ -38,15 +45,19 @@ __all__ = [
     "DNNLinearCombinedClassifier",
     "DNNRegressor",
     "Experiment",
+    "InputFnOps",
     "LinearClassifier",
     "LinearRegressor",
     "ModeKeys",
     "RunConfig",
     "SKCompat",
     "TaskType",
+    "build_default_serving_input_fn",
+    "build_parsing_serving_input_fn",
     "datasets",
     "infer_real_valued_columns_from_input",
     "infer_real_valued_columns_from_input_fn",
     "learn_runner",
     "preprocessing",
+    "utils",
 ]

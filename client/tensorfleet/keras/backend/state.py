@@ -35,6 +35,7 @@ class GraphState:
         variables: those that Keras made, which `get_session` initializes.
         initialized: how many of the variables were found initialized, by session.
         session: that Keras made for the graph, or was given.
+        checks: for each variable the tensor that says whether it is initialized, by the variable.
         setters: a placeholder and an assignment for each variable that was set, by the variable.
     """
 
@@ -44,6 +45,7 @@ class GraphState:
         self.variables: list[Any] = []
         self.initialized: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.session: Any = None
+        self.checks: dict[Any, Tensor] = {}
         self.setters: dict[Any, tuple[Tensor, Any]] = {}
 
 
@@ -215,10 +217,13 @@ def initialize_variables(session: Any) -> None:
     if not pending:
         return
     with session.graph.as_default(), ops.control_dependencies(None):
-        found = session.run([ops.is_variable_initialized(v) for v in pending])
-        missing = [v for v, is_there in zip(pending, found, strict=True) if not is_there]
+        for variable in pending:  # another session asks the same nodes
+            if variable not in state.checks:
+                state.checks[variable] = ops.is_variable_initialized(variable)
+        found = session.run([state.checks[variable] for variable in pending])
+        missing = [v.initializer for v, is_there in zip(pending, found, strict=True) if not is_there]
         if missing:
-            session.run(ops.variables_initializer(missing))
+            session.run(missing)
     # Not those that another thread has added meanwhile.
     state.initialized[session] = known + len(pending)
 

@@ -12,9 +12,11 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.data.dataset import Dataset
 from tensorfleet.data.iterator import Iterator as DatasetIterator
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.keras import backend as K, ops
 from tensorfleet.keras.callback_kinds.base import CallbackList, History, ProgbarLogger
 from tensorfleet.keras.engine import feeding
+from tensorfleet.keras.nest import flatten, pack
 from tensorfleet.keras.progress import Progbar
 from tensorfleet.keras.sequences import Sequence
 
@@ -185,10 +187,54 @@ class DatasetSource(Source):
                 yield self._convert(batch)
 
 
+class TensorBatches:
+    """Inputs, targets and weights of examples that are tensors: each step computes other batches."""
+
+    def __init__(self, parts: tuple[Any, Any, Any]) -> None:
+        self.parts = parts
+
+    @staticmethod
+    def of(x: Any, y: Any = None, weights: Any = None) -> TensorBatches | None:
+        """The batches, if there is a tensor among them."""
+        leaves = flatten([x, y, weights])
+        return TensorBatches((x, y, weights)) if any(isinstance(leaf, Tensor) for leaf in leaves) else None
+
+    def fetched(self) -> tuple[Any, Any, Any]:
+        """The values of one batch; what is no tensor stays as it is."""
+        leaves = flatten(list(self.parts))
+        tensors = {i: leaf for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)}
+        graph = next(iter(tensors.values())).graph
+        with graph.as_default():
+            values = K.get_session().run(tensors)
+        x, y, weights = pack(list(self.parts), [values.get(i, leaf) for i, leaf in enumerate(leaves)])
+        return x, y, weights
+
+
+class TensorSource(Source):
+    """Batches of tensors, by steps of the session."""
+
+    def __init__(self, batches: TensorBatches, convert: Any, steps: int | None) -> None:
+        if steps is None:
+            raise ValueError(
+                "If your data is in the form of symbolic tensors, you should specify the number of steps: "
+                "`steps_per_epoch` of fit, `steps` of evaluate and predict."
+            )
+        self._batches, self._convert, self.steps = batches, convert, steps
+        self._next = batches.parts
+
+    def epoch(self) -> Iterator[tuple[list[Any], int]]:
+        for _ in range(self.steps or 0):
+            try:
+                batch = self._batches.fetched()
+            except errors.OutOfRangeError:
+                return
+            yield self._convert(batch)
+
+
 def is_batched_source(x: Any) -> bool:
     """Whether `x` gives batches itself: a dataset, a generator or a Sequence."""
     return (
-        isinstance(x, (Dataset, DatasetIterator, Sequence))
+        isinstance(x, (Dataset, DatasetIterator, Sequence, TensorBatches))
         or inspect.isgenerator(x)
         or (hasattr(x, "__next__") and not hasattr(x, "shape"))
     )
@@ -202,6 +248,8 @@ def source_of(x: Any, convert: Any, shuffle: Any, steps: int | None, graph: Any)
     """
     if isinstance(x, (Dataset, DatasetIterator)):
         return DatasetSource(x, convert, steps, graph)
+    if isinstance(x, TensorBatches):
+        return TensorSource(x, convert, steps)
     if isinstance(x, Sequence):
         return SequenceSource(x, convert, shuffle, steps)
     return GeneratorSource(x, convert, steps)

@@ -152,5 +152,10 @@ def read_optimizer(path: str) -> list[Any] | None:
     with h5py().File(path, "r") as file:
         if "optimizer_weights" not in file:
             return None
-        part = file["optimizer_weights"]
-        return [np.asarray(part[name]) for name in _names(part.attrs["weight_names"])]
+        return optimizer_weights(file)
+
+
+def optimizer_weights(group: Any) -> list[Any]:
+    """The arrays of the optimizer's state in an open file or group that has them."""
+    part = group["optimizer_weights"]
+    return [np.asarray(part[name]) for name in _names(part.attrs["weight_names"])]

@@ -15,6 +15,7 @@ from tensorfleet.keras.engine.fitting import (
     ArraySource,
     FedSource,
     Source,
+    TensorBatches,
     evaluate_loop,
     fit_loop,
     is_batched_source,
@@ -265,7 +266,8 @@ class Model(SavingModel):
         """Trains the model for some epochs.
 
         Args:
-            x, y: arrays, or lists or dicts of them; or x a dataset, its iterator, a generator or a Sequence.
+            x, y: arrays, or lists or dicts of them; or tensors, of which each step computes a batch; or x a
+                dataset, its iterator, a generator or a Sequence.
             validation_split: the part of the examples, from their end, that is kept for validation.
             validation_data: (x, y) or (x, y, weights), or a dataset, generator or Sequence.
             shuffle: whether examples are in a new order in each epoch; "batch" keeps batches together.
@@ -282,6 +284,7 @@ class Model(SavingModel):
         if kwargs:
             raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
         self._check_compiled()
+        x, y, sample_weight = _batched(x, y, sample_weight)
         kept: Any = None
         if validation_split:
             if is_batched_source(x):
@@ -362,7 +365,7 @@ class Model(SavingModel):
                 "(x_val, y_val), or 3 "
                 f"items (x_val, y_val, val_sample_weights). However we received `validation_data={data}`"
             )
-        x, y, weights = (*data, None)[:3]
+        x, y, weights = _batched(*(*data, None)[:3])
         return self._source(x, y, weights, None, batch_size, steps, False)
 
     def evaluate(
@@ -381,6 +384,7 @@ class Model(SavingModel):
         """The loss and the metrics, in the order of `metrics_names`; of a model without metrics the loss
         alone."""
         self._check_compiled()
+        x, y, sample_weight = _batched(x, y, sample_weight)
         source = self._source(x, y, sample_weight, None, batch_size, steps, False)
         if is_batched_source(x):
             self._peek(x, source)
@@ -399,6 +403,7 @@ class Model(SavingModel):
         use_multiprocessing: bool = False,
     ) -> Any:
         """The outputs for inputs, arrays."""
+        x, _, _ = _batched(x, None, None)
         if is_batched_source(x):
 
             def convert(batch: Any) -> tuple[list[Any], int]:
@@ -435,6 +440,7 @@ class Model(SavingModel):
     ) -> Any:
         """Trains by one batch; the loss and the metrics."""
         self._check_compiled()
+        x, y, sample_weight = _fetched(x, y, sample_weight)
         values, _ = self._training_values(x, y, sample_weight, class_weight)
         results = self._program_of().run("train", values)
         if reset_metrics:
@@ -446,6 +452,7 @@ class Model(SavingModel):
     ) -> Any:
         """The loss and the metrics of one batch."""
         self._check_compiled()
+        x, y, sample_weight = _fetched(x, y, sample_weight)
         values, _ = self._training_values(x, y, sample_weight)
         results = self._program_of().run("test", values)
         if reset_metrics:
@@ -454,7 +461,7 @@ class Model(SavingModel):
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
-        return nest.unpack_single(self._predict_step(self._input_values(x)))
+        return nest.unpack_single(self._predict_step(self._input_values(_fetched(x, None, None)[0])))
 
     def fit_generator(
         self,
@@ -478,3 +485,15 @@ class Model(SavingModel):
     ) -> Any:
         """`predict` with a generator or Sequence, its older name."""
         return self.predict(generator, steps=steps, verbose=verbose, **kwargs)
+
+
+def _batched(x: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Data with tensors as the batches that they are; other data unchanged."""
+    found = TensorBatches.of(x, y, weights)
+    return (x, y, weights) if found is None else (found, None, None)
+
+
+def _fetched(x: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Data with the values of tensors in place of them."""
+    found = TensorBatches.of(x, y, weights)
+    return (x, y, weights) if found is None else found.fetched()

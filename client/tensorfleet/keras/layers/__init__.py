@@ -21,6 +21,10 @@ from tensorfleet.keras.layers.activation_layers import (
     Softmax as Softmax,
     ThresholdedReLU as ThresholdedReLU,
 )
+from tensorfleet.keras.layers.attention import (
+    AdditiveAttention as AdditiveAttention,
+    Attention as Attention,
+)
 from tensorfleet.keras.layers.convolutional import (
     Conv1D as Conv1D,
     Conv2D as Conv2D,
@@ -28,6 +32,9 @@ from tensorfleet.keras.layers.convolutional import (
     Conv3D as Conv3D,
     Conv3DTranspose as Conv3DTranspose,
     DepthwiseConv2D as DepthwiseConv2D,
+)
+from tensorfleet.keras.layers.convolutional_recurrent import (
+    ConvLSTM2D as ConvLSTM2D,
 )
 from tensorfleet.keras.layers.core import (
     Activation as Activation,

@@ -332,8 +332,7 @@ class StackedRNNCells(Layer):
         shape = input_shape
         for cell in self.cells:
             if isinstance(cell, Layer) and not cell.built:
-                with ops.name_scope(cell.name):
-                    cell.build(shape)
+                cell.build(shape)  # in no scope: a second kernel is "kernel_1", as in TensorFlow 1
                 cell.built = True
             size = getattr(cell, "output_size", None)
             if size is None:

@@ -33,8 +33,8 @@ class _Moments(Optimizer):
             for var in var_list:
                 self.add_slot(var, name)
 
-    def _prepare(self) -> None:
-        super()._prepare()
+    def _prepare(self, var_list: list[Any]) -> None:
+        super()._prepare(var_list)
         step = ops.cast(self.iterations, dtypes.float32) + 1.0
         self._powers = [ops.pow(self._get_hyper(name, dtypes.float32), step) for name in ("beta_1", "beta_2")]
 
@@ -184,8 +184,8 @@ class Nadam(_Moments):
             self._product = self.add_weight("momentum_cache", (), initializer="ones")
         super()._create_slots(var_list)
 
-    def _prepare(self) -> None:
-        super()._prepare()
+    def _prepare(self, var_list: list[Any]) -> None:
+        super()._prepare(var_list)
         step = ops.cast(self.iterations, dtypes.float32) + 1.0
         beta_1 = self._get_hyper("beta_1", dtypes.float32)
 

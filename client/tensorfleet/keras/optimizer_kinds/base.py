@@ -210,12 +210,17 @@ class Optimizer(Tracked):
 
     def minimize(self, loss: Any, var_list: Any, grad_loss: Any = None, name: str | None = None) -> Any:
         """The operation that makes a loss less by one step: a tensor, or a function that makes it."""
+        return self.apply_gradients(
+            self._compute_gradients(loss, var_list=var_list, grad_loss=grad_loss), name=name
+        )
+
+    def _compute_gradients(self, loss: Any, var_list: Any, grad_loss: Any = None) -> list[tuple[Any, Any]]:
+        """(gradient, variable) for each variable; optimizers of programs may override it."""
         variables = list(flatten(var_list() if callable(var_list) else var_list))
         value = loss() if callable(loss) else loss
         found = gradients(value, variables, grad_ys=grad_loss)
-        pairs = [(g, v) for g, v in zip(found, variables, strict=True) if g is not None]
-        clipped = self._clipped([g for g, _ in pairs])
-        return self.apply_gradients(zip(clipped, (v for _, v in pairs), strict=True), name=name)
+        clipped = iter(self._clipped([g for g in found if g is not None]))
+        return [(None if g is None else next(clipped), v) for g, v in zip(found, variables, strict=True)]
 
     def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> Any:
         """The operation that changes variables by their gradients.
@@ -239,7 +244,7 @@ class Optimizer(Tracked):
             self._create_hypers()
             self._create_slots([v for _, v in pairs])
         with ops.name_scope(name or self._name):
-            self._prepare()
+            self._prepare([v for _, v in pairs])
             updates = []
             for gradient, variable in pairs:
                 with ops.name_scope("update"), ops.colocate_with(variable.op):
@@ -247,7 +252,7 @@ class Optimizer(Tracked):
             with ops.control_dependencies(updates):
                 return ops.assign_add(self.iterations, ops.cast(1, self.iterations.dtype.base)).op
 
-    def _prepare(self) -> None:
+    def _prepare(self, var_list: list[Any]) -> None:
         """Computes what all updates have in common, once."""
         self._rate = self._decayed_lr(dtypes.float32) if "learning_rate" in self._hyper else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -115,3 +116,25 @@ def test_compiled_kernels_are_tried_once_and_their_failure_stops_nothing(
     assert "cannot be compiled" in capsys.readouterr().err
     run.install_kernels(run.VENV)
     assert capsys.readouterr().err == ""
+
+
+def test_memcheck_needs_the_sanitizer_and_runs_the_tests_under_it(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    done = subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(run, "ensure_cupy", lambda: None)
+    monkeypatch.setattr(run, "SANITIZERS", str(tmp_path / "none"))
+    monkeypatch.setattr(run.subprocess, "run", lambda command, **_: commands.append(command) or done)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match="compute-sanitizer"):
+        run.test(["--gpu", "--memcheck"])
+    tool = tmp_path / "compute-sanitizer"
+    tool.write_text("")
+    tool.chmod(0o755)
+    assert run.test(["--gpu", "--memcheck"]) == 0
+    (command,) = commands
+    assert command[0] == str(tool)
+    assert command[-2:] == ["tests/gpu", "--gpu"]
+    assert run.test(["--gpu"]) == 0
+    assert commands[1][1:3] == ["-m", "pytest"]

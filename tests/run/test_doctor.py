@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.core import public
 from tensorfleet.core.public import missing_names
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.saved_model_pb2 import SavedModel
@@ -83,6 +84,44 @@ except ValueError:
     pass
 """
     assert findings(tmp_path, source) == ["program.py:6 tf.neither", "program.py:10 tf.missing"]
+
+
+def test_what_a_program_does_not_need(tmp_path: Path) -> None:
+    """A handler of absent names does not run where the names are there; one of all errors may."""
+    source = """try:
+    from tensorflow.nn import ctc_loss
+except ImportError:
+    from tensorflow.contrib.nonsense import ctc_loss
+import tensorflow as tf
+try:
+    f = tf.nn.relu
+except (AttributeError, ImportError):
+    f = tf.missing
+try:
+    f = tf.nn.relu()
+except Exception:
+    f = tf.neither
+try:
+    import tensorflow.contrib.absent
+except ImportError:
+    f = tf.nowhere
+"""
+    assert findings(tmp_path, source) == ["program.py:13 tf.neither", "program.py:17 tf.nowhere"]
+
+
+def test_older_names(tmp_path: Path) -> None:
+    """Names of TensorFlow 0.x: all new ones are there, and the doctor and errors tell them."""
+    for older, now in public._OLDER.items():
+        assert reading.missing_part(older) == older
+        assert reading.missing_part(now) is None, now
+    script = tmp_path / "program.py"
+    script.write_text("import tensorflow as tf\ntf.scalar_summary('loss', 1)\n")
+    [found] = reading.read(script).findings
+    assert "renamed to tf.summary.scalar" in found.text
+    with pytest.raises(
+        AttributeError, match=r"tf\.train\.SummaryWriter .* renamed to tf\.summary\.FileWriter"
+    ):
+        getattr(tf.train, "SummaryWriter")  # noqa: B009
 
 
 def test_modules_beside(tmp_path: Path) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +35,50 @@ def test_each_module_and_name_of_the_tables_is_there() -> None:
     for name in internal_names.NAMES:
         path, _, attribute = name.rpartition(".")
         assert getattr(of(path), attribute) is not None, name
+
+
+def test_modules_tell_all_their_names() -> None:
+    """Libraries go through a module's names, such as all optimizers of `tf.train`."""
+    train = of("train")
+    named = dict(inspect.getmembers(train, inspect.isclass))
+    for names in (vars(train), train.__dict__, named):
+        assert names["AdamOptimizer"] is tf.train.AdamOptimizer
+        assert "QueueRunner" in names
+    train.added = 1
+    assert vars(train)["added"] == 1
+    del train.added
+    assert "added" not in vars(train)
+    assert {"Tensor", "_gradient_registry", "__name__"} <= vars(of("python.framework.ops")).keys()
+    assert {"train", "nn", "contrib", "Session"} <= vars(of("")).keys()
+
+
+def test_op_types_are_listed_with_their_signatures() -> None:
+    registry = of("python.framework.op_def_registry")
+    ops = registry.get_registered_ops()
+    assert {"MatMul", "Conv2D", "VarHandleOp"} <= ops.keys()
+    assert [arg.name for arg in ops["MatMul"].input_arg] == ["a", "b"]
+    assert registry.get("MatMul") == ops["MatMul"]
+    assert registry.get("NoSuchOp") is None
+
+
+def test_computations_are_in_no_shards_of_tpus() -> None:
+    for path in ("python.tpu.tpu_function", "contrib.tpu.python.tpu.tpu_function"):
+        shards = of(path)
+        assert shards.get_tpu_context().number_of_shards is None
+        with shards.tpu_shard_context(4):
+            assert shards.get_tpu_context().number_of_shards == 4
+            with pytest.raises(NotImplementedError, match="nested"), shards.tpu_shard_context(2):
+                pass
+        assert shards.get_tpu_context().number_of_shards is None
+    with pytest.raises(AttributeError, match=r"no tensorflow\.python\.tpu\.ops\.tpu_ops\.cross_replica_sum"):
+        _ = of("python.tpu.ops.tpu_ops").cross_replica_sum
+
+
+def test_keras_in_contrib_is_keras() -> None:
+    for path in ("contrib.keras.python.keras", "contrib.keras.api.keras"):
+        assert of(f"{path}.backend").set_learning_phase is tf.keras.backend.set_learning_phase
+        assert of(f"{path}.layers").Dense is of(path).layers.Dense is tf.keras.layers.Dense
+    assert of("python.keras.utils.tf_utils").smart_cond(True, lambda: 1, lambda: 2) == 1
 
 
 def test_generated_functions_take_inputs_and_attributes_in_the_order_of_the_op() -> None:
@@ -70,6 +118,21 @@ def test_inspection_sees_through_decorators() -> None:
     assert functions.fn_args(wrapped) == ("a", "b")
     assert functions.has_kwargs(lambda **any: any)
     assert not functions.has_kwargs(target)
+
+
+def test_functions_are_inspected_as_those_of_version_1() -> None:
+    """Libraries compare them with functions of their own, such as TensorFlow Probability."""
+    inspected = of("python.util.tf_inspect")
+
+    def own_concat(values, axis, name="concat"):  # type: ignore[no-untyped-def]
+        return values
+
+    def own_ones(shape, dtype=tf.float32, name=None):  # type: ignore[no-untyped-def]
+        return shape
+
+    assert inspected.getfullargspec(tf.concat) == inspected.getfullargspec(own_concat)
+    assert inspected.getfullargspec(tf.ones) == inspected.getfullargspec(own_ones)
+    assert inspected.getargspec(tf.concat).args == ["values", "axis", "name"]
 
 
 def test_deprecated_functions_warn_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,3 +484,42 @@ def test_truncated_normal_numbers_of_each_batch_lie_between_its_bounds() -> None
         first, second = session.run(numbers)
     assert -1 <= first.min() < first.max() <= 1
     assert 4 <= second.min() < second.max() <= 6
+
+
+def test_estimators_are_a_package_of_their_own_as_well() -> None:
+    program = """
+import tensorflow_estimator as package
+from tensorflow_estimator.python.estimator import estimator as estimator_lib, util
+from tensorflow_estimator.python.estimator.canned import head
+from tensorflow_estimator.python.estimator.head import regression_head
+import tensorflow as tf
+assert package.estimator.Estimator is estimator_lib.Estimator is tf.estimator.Estimator
+assert regression_head.RegressionHead is tf.estimator.RegressionHead
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", f"from tensorfleet.run import hook; hook.install()\n{program}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_topologies_are_meshes_without_tpus() -> None:
+    topology = of("python.tpu.topology").Topology
+    mesh = topology(mesh_shape=[1, 2], device_coordinates=[[[0, 0], [0, 1]]])
+    assert (mesh.mesh_rank, mesh.num_tasks, mesh.num_tpus_per_task) == (2, 1, 2)
+    with pytest.raises(ValueError, match="outside"):
+        topology(mesh_shape=[1, 2], device_coordinates=[[[0, 2]]])
+    with pytest.raises(NotImplementedError, match="no TPUs"):
+        topology(serialized=b"1")
+
+
+def test_state_of_optimizers_is_read_from_files_of_keras(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        part = file.create_group("optimizer_weights")
+        part["training/m"] = np.array([1.0, 2.0])
+        part.attrs["weight_names"] = [b"training/m"]
+        read = of("python.keras.saving.hdf5_format").load_optimizer_weights_from_hdf5_group(file)
+    assert [value.tolist() for value in read] == [[1.0, 2.0]]

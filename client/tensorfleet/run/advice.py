@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tensorfleet.core.public import older_name
+
 PAGE = "docs/missing.md"
 
 _EAGER = "eager mode is outside of what TensorFleet is for; build a graph, and run it in a session"
@@ -12,7 +14,7 @@ _ADVICE = {
     "GradientTape": "it is part of eager mode, which is not here; tf.gradients differentiates a graph",
     "Module": "keep variables in a tf.variable_scope, or in a tf.layers.Layer",
     "audio": "decode the sound before the graph is fed, with a library such as soundfile",
-    "autograph": "write loops and conditions with tf.while_loop and tf.cond",
+    "autograph": "nothing is converted here: write loops and conditions with tf.while_loop and tf.cond",
     "contrib.eager": _EAGER,
     "contrib.tpu": "there are no TPUs; TPUEstimator(use_tpu=False) trains on CPUs and GPUs",
     "contrib.lite": "export a frozen graph, and convert it where TensorFlow is installed",
@@ -38,6 +40,8 @@ _ADVICE = {
 
 def advice(name: str) -> str:
     """The way to do without `tf.<name>`, and where to read on."""
+    if (now := older_name(name)) is not None:
+        return f"it has been renamed to tf.{now} in TensorFlow 1.0"
     known = [begin for begin in _ADVICE if name == begin or name.startswith(f"{begin}.")]
     text = _ADVICE[max(known, key=len)] if known else "write it with the ops there are (docs/ops.md)"
     return f"{text}; see {link(name)}"

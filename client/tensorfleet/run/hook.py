@@ -26,7 +26,7 @@ class _Loader(Loader):
 
 
 class Finder(MetaPathFinder):
-    """Finds `tensorflow` and its modules, before any other finder."""
+    """Finds `tensorflow`, `tensorflow_estimator` and their modules, before any other finder."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -37,7 +37,7 @@ class Finder(MetaPathFinder):
             ModuleNotFoundError: this library has no such module.
         """
         top, _, rest = fullname.partition(".")
-        if top != paths.THEIRS:
+        if top not in paths.PACKAGES:
             return None
         module = paths.module(rest)
         if module is None:
@@ -56,8 +56,8 @@ def install() -> None:
     """
     if any(isinstance(finder, Finder) for finder in sys.meta_path):
         return
-    if paths.THEIRS in sys.modules:
-        place = getattr(sys.modules[paths.THEIRS], "__file__", None) or "unknown file"
+    if before := [name for name in paths.PACKAGES if name in sys.modules]:
+        place = getattr(sys.modules[before[0]], "__file__", None) or "unknown file"
         raise RedirectError(
             f"TensorFlow itself was imported before ({place}): a process can have only one of them. Run the "
             "program by `tensorfleet run`, or install the hook before the first import of tensorflow."
@@ -70,5 +70,5 @@ def uninstall() -> None:
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         return
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
-    for name in [n for n in sys.modules if n.partition(".")[0] == paths.THEIRS]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in paths.PACKAGES]:
         del sys.modules[name]

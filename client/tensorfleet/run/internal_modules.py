@@ -109,6 +109,7 @@ MODULES: dict[str, str] = {
     "python.framework.importer": "tf",
     "python.framework.meta_graph": "train",
     "python.framework.ops": "tf",
+    "python.framework.op_def_registry": "client.op_def_registry",
     "python.framework.random_seed": "tf random",
     "python.framework.smart_cond": "contrib.framework",
     "python.framework.sparse_tensor": "tf sparse",
@@ -178,9 +179,12 @@ MODULES: dict[str, str] = {
             "layers.advanced_activations",
         )
     },
+    "contrib.keras.api": "",
+    "contrib.keras.python": "",
     "python.keras.utils.np_utils": "keras.utils",
     "python.keras.utils.generic_utils": "keras.utils",
     "python.keras.utils.data_utils": "keras.utils",
+    "python.keras.utils.tf_utils": "contrib.framework",
     # Files, flags, logging.
     "python.lib": "io",
     "python.lib.io": "io",
@@ -271,6 +275,7 @@ MODULES: dict[str, str] = {
     "python.ops.stateless_random_ops": "random",
     "python.ops.summary_op_util": "client.summary_op_util",
     "python.ops.summary_ops": "summary",
+    "python.ops.summary_ops_v2": "contrib.summary",
     "python.ops.unconnected_gradients": "tf",
     "python.ops.weights_broadcast_ops": "ours.ops.debugging.weights",
     # Further parts of graphs.
@@ -332,13 +337,39 @@ MODULES: dict[str, str] = {
         for name in ("baseline", "dnn", "dnn_linear_combined", "head", "linear")
     },
     "python.estimator.canned.optimizers": "",
+    "python.estimator.canned.prediction_keys": "client.prediction_keys",
     "python.estimator.estimator_lib": "estimator",
+    "python.estimator.head": "estimator",
+    **{
+        f"python.estimator.head.{name}": "estimator"
+        for name in ("base_head", "binary_class_head", "multi_class_head", "multi_head", "multi_label_head")
+    },
+    "python.estimator.head.regression_head": "estimator",
     "python.estimator.export.export_output": "estimator.export",
     "python.estimator.exporter": "estimator",
     "python.estimator.inputs.numpy_io": "estimator.inputs",
     "python.estimator.inputs.pandas_io": "estimator.inputs",
     "python.estimator.util": "client.function_utils",
     "python.keras.engine.input_spec": "layers",
+    "python.keras.saving": "keras.models",
+    "python.keras.saving.hdf5_format": "client.hdf5_format keras.models",
+    "python.keras.saving.save": "keras.models",
+    # Of TPUs, which there are not: computations are in one shard, and their ops have no kernels.
+    **{
+        path: "client.tpu_function"
+        for path in ("python.tpu.tpu_function", "contrib.tpu.python.tpu.tpu_function")
+    },
+    "python.tpu": "contrib.tpu",
+    "python.tpu.topology": "client.topology",
+    **{
+        f"python.tpu.{name}": "contrib.tpu"
+        for name in ("tpu_config", "tpu_context", "tpu_estimator", "tpu_optimizer")
+    },
+    **{path: "" for path in ("python.tpu.ops", "python.tpu.ops.tpu_ops", "contrib.tpu.python.ops.tpu_ops")},
+    # Version 2, where it differs from `tf` by more than arguments; summaries of version 2 need eager writers.
+    "compat.v2.initializers": "keras.initializers initializers",
+    **{f"compat.v2.{name}": f"keras.{name}" for name in ("losses", "metrics", "optimizers")},
+    "compat.v2.summary": "",
     "core.lib": "",
     "core.lib.core": "",
     "core.profiler": "",

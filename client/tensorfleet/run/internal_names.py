@@ -63,6 +63,8 @@ _GRAPHS: dict[str, str] = {
 }
 
 _OPERATIONS: dict[str, str] = {
+    "compat.v2.Variable": "client.v2.Variable",
+    "compat.v2.where": "tf.where_v2",
     "python.ops.nn_ops.Convolution": "client.convolutions.Convolution",
     "python.ops.random_ops.parameterized_truncated_normal": (
         "ours.ops.random.bounded.parameterized_truncated_normal"
@@ -98,6 +100,7 @@ _OPERATIONS: dict[str, str] = {
         )
     },
     "python.ops.gradients_impl._hessian_vector_product": "client.gradients.hessian_vector_product",
+    "python.ops.summary_ops_v2._INVALID_SCOPE_CHARACTERS": "client.summary_op_util.INVALID_SCOPE_CHARACTERS",
     "python.ops.gradients_impl.gradients_v2": "tf.gradients",
     **{f"python.ops.io_ops.{name}": f"client.generated_ops.{name}" for name in ("restore_v2", "save_v2")},
     "python.ops.linalg.linear_operator_util.matmul_with_broadcast": "tf.linalg.matmul",
@@ -168,6 +171,8 @@ _LAYERS: dict[str, str] = {
         )
     },
     "python.layers.utils.smart_cond": "ours.ops.control_flow.smart_cond.smart_cond",
+    "python.keras.utils.tf_utils.smart_cond": "ours.ops.control_flow.smart_cond.smart_cond",
+    "python.keras.backend.track_variable": "ours.keras.backend.state.track_variable",
     # Recurrent cells.
     "python.ops.rnn._best_effort_input_batch_size": "client.rnn.best_effort_input_batch_size",
     "python.ops.rnn._concat": "client.rnn_cell_impl.concat",
@@ -205,7 +210,7 @@ _LAYERS: dict[str, str] = {
 }
 
 _TRAINING: dict[str, str] = {
-    "python.data.ops.dataset_ops.DatasetV1": "tf.data.Dataset",
+    **{f"python.data.ops.dataset_ops.Dataset{version}": "tf.data.Dataset" for version in ("V1", "V2")},
     **{
         f"python.data.ops.dataset_ops.get_legacy_output_{part}": f"tf.data.get_output_{part}"
         for part in ("classes", "shapes", "types")
@@ -216,6 +221,7 @@ _TRAINING: dict[str, str] = {
     "python.training.basic_session_run_hooks._as_graph_element": "client.training.as_graph_element",
     "python.training.device_setter._RoundRobinStrategy": "ours.train.device_setter.RoundRobinStrategy",
     "python.training.distribute.get_tower_context": "tf.distribute.get_replica_context",
+    "python.training.device_setter.STANDARD_PS_OPS": "ours.train.device_setter.STANDARD_PS_OPS",
     "python.training.evaluation._StopAfterNEvalsHook": "ours.train.evaluation.StopAfterNEvalsHook",
     "python.training.evaluation._evaluate_once": "ours.contrib.monitored_training.evaluate_once",
     "python.training.evaluation._get_or_create_eval_step": "ours.train.evaluation.get_or_create_eval_step",

@@ -17,6 +17,9 @@ from tensorfleet.run.internal_modules import MODULES as INTERNAL
 from tensorfleet.run.internal_names import NAMES as RENAMED
 
 OURS, THEIRS = "tensorfleet", "tensorflow"
+# TensorFlow brought its estimators along as a package of their own, whose modules have the same paths below
+# it as below `tensorflow`.
+PACKAGES = (THEIRS, "tensorflow_estimator")
 
 # The directories and files of contrib's packages that programs import.
 _CONTRIB_PARTS = frozenset(
@@ -68,6 +71,10 @@ _CONTRIB_PARTS = frozenset(
             "image_ops",
             "text",
             "categorical_vocabulary",
+            "input_fn_utils",
+            "run_config",
+            "experiment",
+            "learn_runner",
         ),
         *("nets", "alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat"),
         *(
@@ -90,6 +97,21 @@ _CONTRIB_PARTS = frozenset(
 )
 
 
+_V2 = "compat.v2."
+
+
+def _of_version_2(path: str) -> Any:
+    """What version 2 has in a name that version 1 has otherwise; None if both are the same.
+
+    Raises:
+        AttributeError: this library lacks it.
+    """
+    v2 = import_module(f"{OURS}.run.python.v2")
+    if path in v2.ABSENT:
+        raise AttributeError(f"TensorFleet has no {THEIRS}.{_V2}{path}; {THEIRS}.compat.v1.{path} is another")
+    return v2.adapted(path) if path in v2.SIGNATURES else None
+
+
 class Redirected(ModuleType):
     """A module of TensorFlow whose names are looked up in public namespaces of this library."""
 
@@ -107,11 +129,21 @@ class Redirected(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         # The next look-up finds the value without a call.
-        value = self.__dict__[name] = self._find(name)
+        value = self._find(name)
+        setattr(self, name, value)
         return value
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names with their values, for programs that go through the names of a module."""
+        for name in dir(self):
+            getattr(self, name, None)
+        return super().__dict__
 
     def _find(self, name: str) -> Any:
         own = f"{self._path}.{name}" if self._path else name
+        if own.startswith(_V2) and (value := _of_version_2(own.removeprefix(_V2))) is not None:
+            return value
         if (full := RENAMED.get(own)) is not None:
             return _public(full)
         if own in INTERNAL and (inner := module(own)) is not None:
@@ -140,7 +172,7 @@ class Redirected(ModuleType):
         )
 
     def __dir__(self) -> list[str]:
-        names: set[str] = set()
+        names = {*super().__dict__, *_named_below(self._path)}
         for place in self._places:
             names.update(n for n in dir(namespace(place) or object()) if not n.startswith("_"))
         return sorted(names)
@@ -161,6 +193,13 @@ class RootModule(Redirected):
             # The namespace raises the error for a missing name.
             return getattr(import_module(OURS), name)
         return super()._find(name)
+
+
+@cache
+def _named_below(path: str) -> frozenset[str]:
+    """The names that the tables have for a module, beside those of its places."""
+    pairs = (full.rpartition(".") for full in (*RENAMED, *INTERNAL))
+    return frozenset(name for module_path, _, name in pairs if module_path == path)
 
 
 @cache
@@ -224,6 +263,14 @@ def module(path: str) -> ModuleType | None:
     parts = path.split(".")
     if parts[:2] == ["compat", "v1"]:
         return module(".".join(parts[2:]))
+    if parts[:2] == ["compat", "v2"] and path not in INTERNAL:
+        if parts[2:3] == ["compat"]:
+            return module(".".join(parts[2:]))
+        place = ".".join(parts[2:]) or "tf"
+        return Redirected(path, (place,)) if isinstance(namespace(place), ModuleType) else None
+    # Keras lay in contrib before it came to `tf.keras`.
+    if parts[:2] == ["contrib", "keras"] and parts[2:4] in (["python", "keras"], ["api", "keras"]):
+        return module(".".join(["python", *parts[3:]]))
     if path in INTERNAL:
         places = tuple(INTERNAL[path].split())
         return Redirected(path, places) if not places or any(map(_is_there, places)) else None

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from tensorfleet.run import paths
 from tensorfleet.run.advice import advice
 
-_LIBRARIES = (paths.THEIRS, paths.OURS)
+_LIBRARIES = (*paths.PACKAGES, paths.OURS)
 _MOST_FILES = 1000
-_CAUGHT = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
+_ABSENCE = {"ImportError", "ModuleNotFoundError", "AttributeError"}
+_CAUGHT = {*_ABSENCE, "Exception", "BaseException"}
 
 
 class Finding(NamedTuple):
@@ -99,6 +100,7 @@ class _Reader(ast.NodeVisitor):
         self._scopes: list[dict[str, str | None]] = [{}]
         self._functions: list[tuple[ast.AST, list[dict[str, str | None]], bool]] = []
         self._guarded = False
+        self._missed = 0
         self._reported: set[tuple[int, str]] = set()
         self._own: list[tuple[int, Finding]] = []
         self.local: list[Path] = []
@@ -156,6 +158,7 @@ class _Reader(ast.NodeVisitor):
             self._report(line, f"tf.{path}", f"tf.{path} is missing{whole}: {advice(missing)}")
 
     def _report(self, line: int, name: str, text: str) -> None:
+        self._missed += 1
         if self._guarded or (line, name) in self._reported:
             return
         self._reported.add((line, name))
@@ -319,10 +322,16 @@ class _Reader(ast.NodeVisitor):
     def visit_Try(self, node: ast.Try) -> None:
         caught = any(_catches(handler.type) for handler in node.handlers)
         before, self._guarded = self._guarded, self._guarded or caught
+        missed = self._missed
         for statement in node.body:
             self.visit(statement)
+        succeeds = self._missed == missed
+        for handler in node.handlers:
+            # What is to help out where a name is absent does not run where it is there.
+            self._guarded = before or (succeeds and _catches_absence_alone(handler.type))
+            self.visit(handler)
         self._guarded = before
-        for part in (*node.handlers, *node.orelse, *node.finalbody):
+        for part in (*node.orelse, *node.finalbody):
             self.visit(part)
 
     def visit_If(self, node: ast.If) -> None:
@@ -370,6 +379,12 @@ def _catches(kind: ast.expr | None) -> bool:
         return True
     kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
     return any(isinstance(k, ast.Name) and k.id in _CAUGHT for k in kinds)
+
+
+def _catches_absence_alone(kind: ast.expr | None) -> bool:
+    """Whether an except clause takes nothing but the errors of names and modules that are absent."""
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return all(isinstance(k, ast.Name) and k.id in _ABSENCE for k in kinds)
 
 
 def _wrong_arguments(function: Any, call: ast.Call) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import tensorfleet as tf
 from tensorfleet.api.raw_ops import raw_ops
 from tensorfleet.graph.tensor import Tensor
+
+# Those that no name scope has.
+INVALID_SCOPE_CHARACTERS = re.compile(r"[^-_/.A-Za-z0-9]")
 
 
 def collect(val: Any, collections: Any, default_collections: Any) -> None:

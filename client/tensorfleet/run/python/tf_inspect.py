@@ -39,9 +39,23 @@ def getfullargspec(obj: Any) -> FullArgSpec:
         if decorator.decorator_argspec is not None:
             args, varargs, keywords, defaults, *rest = decorator.decorator_argspec
             return FullArgSpec(args, varargs, keywords, defaults, *(rest or ([], None, {})))
+    if _is_ours(target):
+        return _as_of_version_1(inspect.getfullargspec(inspect.unwrap(target)))
     if isinstance(target, functools.partial) or inspect.isclass(target) or inspect.isroutine(target):
         return inspect.getfullargspec(target)
     return inspect.getfullargspec(target.__call__)
+
+
+def _is_ours(target: Any) -> bool:
+    return inspect.isfunction(target) and target.__module__.partition(".")[0] == "tensorfleet"
+
+
+def _as_of_version_1(spec: FullArgSpec) -> FullArgSpec:
+    """The arguments as libraries of TensorFlow 1.15's time compare them with those of functions of their own:
+    without annotations, and without the last one of DTensors, which came later."""
+    if spec.args and spec.args[-1] == "layout" and spec.defaults:
+        spec = spec._replace(args=spec.args[:-1], defaults=spec.defaults[:-1])
+    return spec._replace(annotations={})
 
 
 def getargspec(obj: Any) -> ArgSpec:

@@ -140,7 +140,8 @@ KERAS = {
 # Why names are missing that are not just still to be written.
 REASONS = {
     "eager mode, tracing and functions of TensorFlow 2": (
-        "function wrap_function autograph types experimental nondifferentiable_batch_function "
+        "function wrap_function types experimental nondifferentiable_batch_function autograph.experimental "
+        "autograph.set_verbosity autograph.to_code autograph.trace "
         "test.with_eager_op_as_function train.experimental saved_model.save saved_model.load_v2 "
         "saved_model.SaveOptions saved_model.Asset saved_model.experimental"
     ),
@@ -177,7 +178,6 @@ CONTRIB_REASONS = {
     "models on kernels of their own, which the service does not have": (
         "boosted_trees decision_trees tensor_forest coder ffmpeg nearest_neighbor linear_optimizer"
     ),
-    "event files that operations write: tf.summary.FileWriter writes those of a session": "summary",
     "libraries that went on as packages of their own: TensorFlow Probability, TF-GAN, TFX": (
         "bayesflow gan constrained_optimization kernel_methods timeseries labeled_tensor"
     ),

@@ -25,8 +25,8 @@ FLOORS = {
             "cluster",
             "metrics",
             "losses",
-            "distributions",
             "linear_operators",
+            "distributions",
             "signal",
             "layers",
             "rnn",
@@ -78,7 +78,8 @@ PUBLIC = (
 TYPE_CIRCLES = {
     "an Operation has Tensors and a Graph, a Tensor an Operation; a Graph has all of them, and scopes": (
         "tensorfleet.graph.collecting_graph",
-        *("tensorfleet.graph.elements", "tensorfleet.graph.graph", "tensorfleet.graph.operation"),
+        *("tensorfleet.graph.elements", "tensorfleet.graph.graph", "tensorfleet.graph.graph_part"),
+        "tensorfleet.graph.operation",
         *("tensorfleet.graph.scoped_graph", "tensorfleet.graph.scopes", "tensorfleet.graph.tensor"),
     ),
     "a context becomes a message, and is made of one": (
@@ -96,6 +97,7 @@ TYPE_CIRCLES = {
     "datasets give datasets, and iterators": (
         *("tensorfleet.data.dataset", "tensorfleet.data.functional", "tensorfleet.data.iterator"),
         *("tensorfleet.data.grouping", "tensorfleet.data.sampling", "tensorfleet.data.windowing"),
+        "tensorfleet.data.ragged_batches",
     ),
     "an estimator's parts know their estimator": (
         *("tensorfleet.estimator.estimator", "tensorfleet.estimator.evaluating"),

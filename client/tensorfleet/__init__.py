@@ -724,6 +724,7 @@ from tensorfleet.session.session import InteractiveSession as InteractiveSession
 
 _versions_from(lambda: _import_module("tensorfleet.api.ragged_versions"))
 _versions_from(lambda: _import_module("tensorfleet.api.operator_versions"))
+_versions_from(lambda: _import_module("tensorfleet.api.sparse_versions"))
 
 VERSION = __version__ = _API_VERSION
 __git_version__ = GIT_VERSION
@@ -739,6 +740,7 @@ if _typing.TYPE_CHECKING:
     from tensorfleet import (
         app as app,
         audio as audio,
+        autograph as autograph,
         bitwise as bitwise,
         compat as compat,
         config as config,
@@ -809,6 +811,7 @@ else:
         modules=(
             "app",
             "audio",
+            "autograph",
             "bitwise",
             "compat",
             "config",

@@ -3,6 +3,7 @@
 import typing as _typing
 
 from tensorfleet.ops.ragged.arrays import boolean_mask as boolean_mask
+from tensorfleet.ops.ragged.crossing import cross as cross, cross_hashed as cross_hashed
 from tensorfleet.ops.ragged.factory import (
     constant as constant,
     placeholder as placeholder,
@@ -32,6 +33,8 @@ __all__ = [
     "boolean_mask",
     "constant",
     "constant_value",
+    "cross",
+    "cross_hashed",
     "map_flat_values",
     "placeholder",
     "range",

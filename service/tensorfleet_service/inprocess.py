@@ -14,6 +14,7 @@ import numpy as np
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
 from tensorfleet.core import errors, gc_pause
+from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.graph_pb2 import GraphDef
@@ -48,6 +49,13 @@ class MasterTransport(Transport):
 
     def extend(self, graph_def: GraphDef) -> None:
         self._open().extend(graph_def)
+
+    def create_from(self, part: GraphPart, config: ConfigProto) -> None:
+        self._session = self._master.create_session(part, config)
+        self._partial = PartialRuns(self._session)
+
+    def extend_from(self, part: GraphPart) -> None:
+        self._open().extend(part)
 
     def prepare(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]

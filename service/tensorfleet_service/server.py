@@ -35,7 +35,7 @@ from tensorfleet_service.master.remote import remote_member
 from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
-from tensorfleet_service.net.peers import AnyPeer, Peers
+from tensorfleet_service.net.peers import SHARES_GPUS, AnyPeer, Peers
 from tensorfleet_service.net.timeouts import ORPHAN_SECONDS
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.watchdog import Watchdog
@@ -194,7 +194,7 @@ class TaskServer:
             version=VERSION,
             connects=not 0 <= max_grpc_message < MESSAGE_BYTES,
         )
-        hello = {"task": self.task, "incarnation": self._incarnation}
+        hello = {"task": self.task, "incarnation": self._incarnation, SHARES_GPUS: True}
         self._door = Door(self._guard, hello, self._admission)
         self._listener: Listener | None = None
         if protocol != "grpc":

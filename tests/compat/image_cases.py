@@ -247,6 +247,9 @@ CALLS: dict[str, Build] = {
     "nms with scores": lambda t: t.image.non_max_suppression_with_scores(
         _MORE_BOXES, _SCORES, 20, 0.6, 0.1, 0.5
     ),
+    "nms with lowered scores of great overlap": lambda t: t.image.non_max_suppression_with_scores(
+        [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1]], [0.9, 0.75], 3, soft_nms_sigma=0.5
+    ),
     "nms with hard scores": lambda t: t.image.non_max_suppression_with_scores(_MORE_BOXES, _SCORES, 20, 0.3),
     "nms padded": lambda t: t.image.non_max_suppression_padded(
         t.constant(_SORTED),

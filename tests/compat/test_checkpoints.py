@@ -225,3 +225,45 @@ def test_graphs_of_savers(build: Callable[[Any], None]) -> None:
         assert sorted(ours[name][2]) == sorted(inputs), name
         if op != "NoOp":
             assert ours[name][2] == inputs, name
+
+
+def test_variants_both_ways(tmp_path: Path) -> None:
+    """Lists of tensors in checkpoints, whose messages each have a checksum."""
+    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+    def write(tf: Any, path: str) -> None:
+        with tf.Graph().as_default(), tf.Session() as session:
+            made = tf.raw_ops.TensorListFromTensor(tensor=rows, element_shape=np.array([2], np.int32))
+            session.run(
+                tf.raw_ops.SaveV2(
+                    prefix=path,
+                    tensor_names=["list", "lists"],
+                    shape_and_slices=["", ""],
+                    tensors=[made, tf.stack([made, made])],
+                )
+            )
+
+    def read(tf: Any, path: str) -> list[Any]:
+        with tf.Graph().as_default(), tf.Session() as session:
+            one, two = tf.raw_ops.RestoreV2(
+                prefix=path,
+                tensor_names=["list", "lists"],
+                shape_and_slices=["", ""],
+                dtypes=[tf.variant, tf.variant],
+            )
+            stacked = [
+                tf.raw_ops.TensorListStack(
+                    input_handle=handle,
+                    element_shape=np.array([2], np.int32),
+                    element_dtype=tf.float32,
+                    num_elements=3,
+                )
+                for handle in (one, tf.gather(tf.reshape(two, [2]), 1))
+            ]
+            return session.run(stacked)  # type: ignore[no-any-return]
+
+    for writer, reader in ((real, fleet), (fleet, real), (fleet, fleet)):
+        path = str(tmp_path / f"{writer.__name__}-{reader.__name__}")
+        write(writer, path)
+        for found in read(reader, path):
+            np.testing.assert_array_equal(found, rows)

@@ -57,7 +57,11 @@ def elements(tf: Any, make: Make, seed: int | None = None, times: int = 1) -> li
         result = [described(tf, dataset)]
         with tf.Session(graph=graph) as session:
             for _ in range(times):
-                session.run(iterator.initializer)
+                try:
+                    session.run(iterator.initializer)
+                except tf.errors.OpError as e:
+                    result.append(type(e).__name__)
+                    break
                 for _ in range(MOST):
                     try:
                         result.append(plain(session.run(following)))
@@ -144,6 +148,28 @@ CASES: dict[str, Make] = {
     )(tf.constant(100, tf.int64)),
     "interleave": lambda tf: tf.data.Dataset.range(6).interleave(
         lambda x: tf.data.Dataset.from_tensors(x * 10).repeat(x % 4), cycle_length=3, block_length=2
+    ),
+    "interleave as many as there are cores": lambda tf: tf.data.Dataset.range(6).interleave(
+        lambda x: tf.data.Dataset.from_tensors(x).repeat(3), cycle_length=tf.data.experimental.AUTOTUNE
+    ),
+    "values of SparseTensors": lambda tf: tf.data.Dataset.range(3).map(
+        lambda x: (x, {"a": tf.SparseTensorValue([[0]], x * [1], [2])})
+    ),
+    "slices of the value of a SparseTensor": lambda tf: tf.data.Dataset.from_tensor_slices(
+        (tf.SparseTensorValue([[0, 1], [2, 0]], [1, 2], [3, 2]), [5, 6, 7])
+    ),
+    "unbatch SparseTensors": lambda tf: tf.data.Dataset.from_tensors(
+        (tf.SparseTensor([[0, 1], [2, 0]], [1, 2], [3, 2]), [5, 6, 7])
+    ).unbatch(),
+    "the last groups": lambda tf: tf.data.Dataset.from_tensor_slices([4, 7, 3, 8, 5]).apply(
+        tf.data.experimental.group_by_window(lambda x: tf.cast(9 - x, tf.int64), lambda _, w: w.batch(3), 3)
+    ),
+    "weights of 0": lambda tf: tf.data.experimental.sample_from_datasets(
+        [tf.data.Dataset.range(3), tf.data.Dataset.range(5, 7)], [0.0, 1.0]
+    ),
+    "no such shard": lambda tf: tf.data.Dataset.range(10).shard(3, 7),
+    "take several numbers": lambda tf: tf.data.Dataset.range(10).take(
+        tf.placeholder_with_default(np.array([1, 2]), None)
     ),
     "interleave in parallel": lambda tf: tf.data.Dataset.range(6).interleave(
         lambda x: tf.data.Dataset.range(x), cycle_length=2, block_length=1, num_parallel_calls=2
@@ -266,6 +292,34 @@ def test_random_pipelines(size: int, steps: list[Step]) -> None:
         return dataset
 
     same(make)
+
+
+def test_static_shapes_of_numbers() -> None:
+    def run(tf: Any) -> list[str]:
+        found = []
+        with tf.Graph().as_default():
+            dataset, numbers = tf.data.Dataset.range(3), tf.constant([1, 2], tf.int64)
+            for transformation in (dataset.take, dataset.skip, dataset.shuffle, dataset.prefetch):
+                with pytest.raises(ValueError, match="rank 0") as raised:
+                    transformation(numbers)
+                found.append(str(raised.value).partition(" for ")[0])
+        return found
+
+    assert run(fleet) == run(real)
+
+
+def test_cardinalities_of_experimental_datasets() -> None:
+    def run(tf: Any) -> list[int]:
+        with tf.Graph().as_default(), tf.Session() as session:
+            apply = tf.data.Dataset.range(5).apply
+            datasets = [
+                apply(tf.data.experimental.scan(0, lambda state, x: (state, x))),
+                apply(tf.data.experimental.map_and_batch(lambda x: x, 2)),
+                apply(tf.data.experimental.dense_to_sparse_batch(2, [])),
+            ]
+            return [int(session.run(tf.data.experimental.cardinality(each))) for each in datasets]
+
+    assert run(fleet) == run(real)
 
 
 # Iterators

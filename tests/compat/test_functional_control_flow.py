@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as tf
-from tensorflow.python.ops import control_flow_util
+from tensorflow.python.framework import function
+from tensorflow.python.ops import control_flow_util, functional_ops
 
 from tests.compat.cluster import Cluster
 
@@ -138,3 +140,48 @@ def _spread(graph: Any) -> None:
     for op in graph.get_operations():
         if op.type in ("Const", "PlaceholderWithDefault") and op.outputs[0].dtype.is_floating:
             op._set_device("/job:local/task:1")
+
+
+@pytest.mark.parametrize("bounds", [(0, 5, 1), (5, 0, -2), (3, 3, 0), (0, 5, -1), (0, 5, 0)])
+def test_a_for_loop(local: Cluster, bounds: tuple[int, int, int]) -> None:
+    with tf.Graph().as_default():
+
+        @function.Defun(tf.int32, tf.int32, tf.float32)
+        def body(i: Any, total: Any, y: Any) -> Any:
+            return total * 10 + i, y + tf.cast(i, tf.float32)
+
+        results = functional_ops.For(*bounds, [tf.constant(7), tf.constant(0.5)], body)
+        found: list[Any] = []
+        for target in ("", local.target("local")):
+            with tf.Session(target) as session:
+                try:
+                    found.append([value.tolist() for value in session.run(results)])
+                except tf.errors.InvalidArgumentError as error:
+                    found.append(type(error).__name__)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("as_while", [False, True])
+@pytest.mark.parametrize("target", ["", "local"])
+def test_a_for_loop_that_waits(local: Cluster, target: str, as_while: bool) -> None:
+    """Its body captures a queue, so TensorFlow wraps it in a function that calls it by name."""
+    with tf.Graph().as_default(), tf.Session(local.target(target) if target else "") as session:
+        queue = tf.FIFOQueue(10, [tf.float32], [[]])
+        fill = queue.enqueue_many([[1.0, 2.0, 3.0]])
+
+        @function.Defun(tf.int32, tf.float32)
+        def body(i: Any, total: Any) -> Any:
+            return total + tf.cast(i, tf.float32) * queue.dequeue()
+
+        [total] = functional_ops.For(
+            tf.constant(0),
+            tf.constant(3),
+            tf.constant(1),
+            [tf.constant(2.0)],
+            body,
+            rewrite_with_while=as_while or None,
+        )
+        later = threading.Timer(0.1, session.run, [fill])
+        later.start()
+        assert session.run(total) == 10
+        later.join(60)

@@ -90,6 +90,18 @@ CASES: dict[str, Build] = {
     "words at places": lambda t, m, _: m.index_to_string_table_from_tensor(["a", "b"]).lookup(
         t.constant([1, 7], t.int64)
     ),
+    "rows of a vocabulary": lambda t, m, folder: (
+        t.lookup.StaticVocabularyTable(
+            t.lookup.KeyValueTensorInitializer(["a", "b"], t.constant([0, 1], t.int64)), 3
+        )
+        .lookup(t.ragged.constant([["b", "x"], [], ["a"]]))
+        .to_tensor(-1)
+    ),
+    "rows of a table": lambda t, m, folder: (
+        t.lookup.StaticHashTable(t.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
+        .lookup(t.ragged.constant([["b"], ["x", "a"], []]))
+        .to_tensor(-2)
+    ),
     "a vocabulary": lambda t, m, folder: t.lookup.StaticVocabularyTable(
         t.lookup.TextFileInitializer(str(folder / "words"), t.string, -2, t.int64, -1), 3
     ).lookup(t.constant(WORDS)),

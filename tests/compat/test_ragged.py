@@ -16,6 +16,8 @@ import tensorfleet as tf
 
 # Of R, ragged [4, None]; D, ragged [3, None, None]; W, ragged [2, None, 2]; T, ragged [2, None] of texts.
 CASES = """
+t.map_fn(t.reduce_sum, t.ragged.constant([[1, 2], [3], [4]]), dtype=t.int32)
+t.map_fn(lambda x: t.reduce_sum(x[0]) + x[1], (t.ragged.constant([[1], []]), [7, 8]), dtype=t.int32)
 t.split(R, 2)
 t.split(R, [1, 3])
 t.split(R, 3)
@@ -38,6 +40,8 @@ W
 t.ragged.constant([[1, 2], []], dtype=t.float32, row_splits_dtype=t.int32)
 t.ragged.constant([[[1, 2]], [], [[3, 4], [5, 6]]], ragged_rank=1)
 t.ragged.constant([[[1, 2]], [], [[3, 4], [5, 6]]], inner_shape=(2,))
+t.ragged.constant([[[1, 2]], [], [[3, 4], [5, 6]]], ragged_rank=1, inner_shape=(2,))
+t.ragged.constant([[1, 2], [3]], ragged_rank=1, inner_shape=())
 t.ragged.constant([])
 t.ragged.constant([[], [[]]])
 t.ragged.constant(3)

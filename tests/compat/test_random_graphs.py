@@ -43,6 +43,19 @@ WITHOUT_GENERATOR = {
         "of use only over several steps: test_session_handles compares them",
     ),
     **dict.fromkeys(
+        ("RaggedTensorToVariant", "RaggedTensorFromVariant", "RaggedTensorToVariantGradient"),
+        "of use only together: test_ragged_features compares what datasets make of them",
+    ),
+    **dict.fromkeys(
+        ("SummaryWriter", "CreateSummaryFileWriter", "WriteRawProtoSummary", "WriteGraphSummary"),
+        "write files: tests/contrib/test_summary.py looks at them",
+    ),
+    **dict.fromkeys(
+        ("ImportEvent", "FlushSummaryWriter", "CloseSummaryWriter"),
+        "write files: tests/contrib/test_summary.py looks at them",
+    ),
+    "RaggedCross": "its inputs depend on each other: test_ragged_features compares it",
+    **dict.fromkeys(
         ("MutexV2", "MutexLock", "ConsumeMutexLock"),
         "of use only over several steps: test_critical_section",
     ),
@@ -91,7 +104,7 @@ WITHOUT_GENERATOR = {
     **dict.fromkeys(
         (
             *("PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "If", "StatelessCase", "Case"),
-            *("StatelessWhile", "While", "SymbolicGradient"),
+            *("StatelessWhile", "While", "For", "SymbolicGradient"),
         ),
         "call functions: the tests of a TensorFlow client run them",
     ),
@@ -195,6 +208,7 @@ WITHOUT_GENERATOR = {
     **dict.fromkeys(
         (
             *("DecodeCSV", "DecodeCompressed", "DecodeJSONExample", "DecodePaddedRaw"),
+            *("DecodeProtoV2", "EncodeProto"),
             *("FixedLengthRecordReader", "FixedLengthRecordReaderV2", "IdentityReader"),
             *("IdentityReaderV2", "MatchingFiles", "ParseExample", "ParseExampleV2"),
             *("ParseSequenceExample", "ParseSequenceExampleV2", "ParseSingleExample"),

@@ -115,6 +115,16 @@ t.nn.safe_embedding_lookup_sparse(parts, ids, idweights, combiner="sum")
 t.nn.safe_embedding_lookup_sparse(parts, ids, idweights, "sqrtn", default_id=1, max_norm=0.5)
 t.nn.safe_embedding_lookup_sparse([table], cubeids, combiner="sum")
 t.cast(ids, t.int32)
+t.abs(a)
+t.negative(a)
+t.square(a)
+t.tanh(a)
+t.stop_gradient(a)
+t.size(a)
+t.size(a, out_type=t.int64)
+t.rank(a)
+t.zeros_like(a)
+t.zeros_like(a, t.int32)
 """
 
 REFUSED = """

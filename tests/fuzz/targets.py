@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -43,12 +45,13 @@ from tensorfleet.wire.frames import (
     unpack_error,
 )
 from tensorfleet.wire.reader import Reader
-from tensorfleet_service.devices import native
+from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.devices import ipc, native
 from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.kernels.text import regex
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
-from tensorfleet_service.records import examples
+from tensorfleet_service.records import examples, message_fields
 from tensorfleet_service.settings import settings
 from tensorfleet_service.state.files import ConfinedFiles
 from tensorfleet_service.worker.worker import Worker
@@ -342,13 +345,88 @@ def records(data: bytes) -> None:
         assert native.native.split_records(data, 0)[:3] == tuple(found)[:3]
 
 
+@cache
+def _shared_gpu() -> ipc.Imports:
+    """A receiver that has opened one chunk of another task's GPU; nothing is copied out of it."""
+    imports = ipc.Imports(lambda verb, number, meta: None, Traffic())
+    chunk: Any = SimpleNamespace(size=1 << 20)
+    imports._chunks[1] = chunk, chunk
+    return imports
+
+
+def gpu_place(data: bytes) -> None:
+    """Where a tensor lies in a GPU's memory."""
+    _shared_gpu().arrived(data)
+
+
+def _gpu_places() -> list[bytes]:
+    return [
+        struct.pack("<QQBB", 1, 512, dtypes.float64.enum, 0),
+        struct.pack("<QQBB2Q", 1, 1024, dtypes.float32.enum, 2, 16, 1000),
+    ]
+
+
+_VALUES = {
+    "half_val": dtypes.int32,
+    "float_val": dtypes.float32,
+    "double_val": dtypes.float64,
+    "int_val": dtypes.int32,
+    "string_val": dtypes.string,
+    "int64_val": dtypes.int64,
+    "bool_val": dtypes.bool,
+    "uint32_val": dtypes.uint32,
+    "uint64_val": dtypes.uint64,
+}
+
+
+@cache
+def _message_fields() -> dict[str, message_fields.Field]:
+    known = tensor_pb2.TensorProto.DESCRIPTOR.fields_by_name
+    return {name: message_fields.Field(known[name], dtype) for name, dtype in _VALUES.items()}
+
+
+def message(data: bytes) -> None:
+    """The fields of a message: what protobuf reads as well has the same values."""
+    fields = _message_fields()
+    parts = message_fields.split(data, {field.number: field for field in fields.values()})
+    values = {name: field.values([parts[field.number]])[0] for name, field in fields.items()}
+    try:
+        expected = tensor_pb2.TensorProto.FromString(data)
+    except DecodeError:
+        return  # a part that was not asked for is not looked into
+    for name, found in values.items():
+        wanted = np.array(getattr(expected, name), _VALUES[name].np)
+        np.testing.assert_array_equal(found, wanted, name)  # one NaN for another
+
+
+def _messages() -> list[bytes]:
+    loose = b"\x3d\0\0\x80\x3f\x39\0\x38\x96\x01"  # numbers that are not packed, and one in a wrong form
+    return [_varied_tensor().SerializeToString(), loose, b"\x0b\x13\x14\x0c" + b"\x3a\x02\x80\x01"]
+
+
+def _varied_tensor() -> tensor_pb2.TensorProto:
+    return tensor_pb2.TensorProto(
+        half_val=[1, 2],
+        float_val=[0.5, -1.0],
+        double_val=[2.0],
+        int_val=[-1, 300],
+        string_val=[b"a", b""],
+        int64_val=[-(1 << 63)],
+        bool_val=[True, False],
+        uint32_val=[1 << 31],
+        uint64_val=[1 << 63],
+    )
+
+
 TARGETS = {
+    "message": Target(message, (ValueError,), _messages),
     "example": Target(example, (), _examples),
     "records": Target(
         records, (), lambda: [b"".join(map(tfrecord.framed, (b"", b"abc", b"x" * 50))), tfrecord.framed(b"a")]
     ),
     "frames": Target(frames, (EOFError, ValueError), _frames),
     "greeting": Target(greeting, (EOFError, ValueError, errors.OpError, RecursionError), _greetings),
+    "gpu place": Target(gpu_place, (ValueError,), _gpu_places),
     "graph": Target(graph, (errors.OpError, DecodeError), _graphs),
     "attribute": Target(attribute, (ValueError, TypeError, DecodeError), _attributes),
     "tensor": Target(tensor, (ValueError, TypeError, DecodeError), _tensors),

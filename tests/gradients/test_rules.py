@@ -27,7 +27,7 @@ _ELSEWHERE = {
         ("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2"), "the rules of V3, with another default"
     ),
     "PreventGradient": "raises",
-    "EagerPyFunc": "raises",
+    "EagerPyFunc": "tests/kernels/io/test_py_function.py",
     "ApproxTopK": "float32 at most: tests/compat/test_rare_functions.py",
     "Conj": "complex",
     "Real": "complex",

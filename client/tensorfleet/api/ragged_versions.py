@@ -36,7 +36,7 @@ from tensorfleet.ops.ragged import arrays, dividing, joining, reducing, strings 
 from tensorfleet.ops.ragged.broadcasting import elementwise as broadcast
 from tensorfleet.ops.ragged.functional import map_flat_values
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
-from tensorfleet.ops.text import hashing, strings, unicode
+from tensorfleet.ops.text import hashing, splitting, strings, unicode
 
 Function = Callable[..., Any]
 
@@ -149,6 +149,7 @@ _OWN: dict[Any, Function] = {
     embedding.embedding_lookup: _embedded,
     unicode.unicode_encode: ragged_strings.unicode_encode,
     strings.reduce_join: ragged_strings.reduce_join,
+    splitting.ngrams: ragged_strings.ngrams,
 }
 
 

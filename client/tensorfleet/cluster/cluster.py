@@ -93,6 +93,11 @@ class ClusterSpec:
             for job, tasks in self._jobs.items()
         }
 
+    @property
+    def _cluster_spec(self) -> dict[str, dict[int, str]]:
+        """The addresses by task index, by TensorFlow's internal name: programs print it."""
+        return {job: dict(tasks) for job, tasks in self._jobs.items()}
+
     def as_cluster_def(self) -> ClusterDef:
         """The cluster as a message."""
         cluster = ClusterDef()

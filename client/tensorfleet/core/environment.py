@@ -26,6 +26,7 @@ NUMBERS = {
     "TENSORFLEET_MEMORY_MB": ("a number of MiB, 0 for no budget", 0, True),
     "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
+    "TENSORFLEET_CUDA_IPC_MB": ("a number of MiB, 0 for none", 0, True),
     "TENSORFLEET_STALL_SECONDS": ("a number of seconds, 0 to report no step", 0, False),
     "TENSORFLEET_SPIN_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),
 }

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet.core.structures import VALUES, Nesting, is_nested as _is_nested
-
-_PLAIN = Nesting(composites=False)
+from tensorfleet.core.structures import PLAIN, VALUES, Nesting, is_nested as _is_nested
 
 
 def _nesting(expand_composites: bool) -> Nesting:
-    return VALUES if expand_composites else _PLAIN
+    return VALUES if expand_composites else PLAIN
 
 
 def is_nested(seq: Any) -> bool:
@@ -92,13 +90,13 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
     """The parts of `input_tree` that stand where `shallow_tree` has leaves."""
-    return _PLAIN.flatten_up_to(shallow_tree, input_tree)
+    return PLAIN.flatten_up_to(shallow_tree, input_tree)
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any) -> Any:
     """The structure of `shallow_tree` of what `func` makes of the parts of the others."""
-    columns = zip(*(_PLAIN.flatten_up_to(shallow_tree, tree) for tree in inputs), strict=True)
-    return _PLAIN.pack(shallow_tree, [func(*parts) for parts in columns])
+    columns = zip(*(PLAIN.flatten_up_to(shallow_tree, tree) for tree in inputs), strict=True)
+    return PLAIN.pack(shallow_tree, [func(*parts) for parts in columns])
 
 
 def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
@@ -108,13 +106,13 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
         TypeError: a leaf where `shallow_tree` has none, or other types unless `check_types` is False.
         ValueError: another number of parts, or other keys.
     """
-    _PLAIN.flatten_up_to(shallow_tree, input_tree)
+    PLAIN.flatten_up_to(shallow_tree, input_tree)
     if check_types:
         _assert_types(shallow_tree, input_tree)
 
 
 def _assert_types(shallow: Any, given: Any) -> None:
-    items = _PLAIN.items(shallow)
+    items = PLAIN.items(shallow)
     if items is None:
         return
     if type(shallow) is not type(given) and not (isinstance(shallow, dict) and isinstance(given, dict)):
@@ -122,7 +120,7 @@ def _assert_types(shallow: Any, given: Any) -> None:
             "The two structures don't have the same sequence type. Input structure has type "
             f"{type(given)}, while shallow structure has type {type(shallow)}."
         )
-    for item, other in zip(items, _PLAIN.items(given) or [], strict=True):
+    for item, other in zip(items, PLAIN.items(given) or [], strict=True):
         _assert_types(item, other)
 
 

@@ -60,8 +60,55 @@ def _no_attribute(namespace: str, attribute: str) -> AttributeError:
         return AttributeError(
             f"tf.{full_name} is not part of TensorFleet; see docs/missing.md", name=attribute, obj=_NoNames()
         )
+    if (now := older_name(full_name)) is not None:
+        return AttributeError(
+            f"tf.{full_name} has been renamed to tf.{now} in TensorFlow 1.0", name=attribute, obj=_NoNames()
+        )
     # Python itself adds the name, and a guess.
     return AttributeError(f"module {namespace!r} has no attribute {attribute!r}")
+
+
+_OLDER = {
+    "scalar_summary": "summary.scalar",
+    "histogram_summary": "summary.histogram",
+    "image_summary": "summary.image",
+    "audio_summary": "summary.audio",
+    "merge_summary": "summary.merge",
+    "merge_all_summaries": "summary.merge_all",
+    "train.SummaryWriter": "summary.FileWriter",
+    "train.SummaryWriterCache": "summary.FileWriterCache",
+    "listdiff": "setdiff1d",
+    "nn.rnn": "nn.static_rnn",
+    "nn.bidirectional_rnn": "nn.static_bidirectional_rnn",
+    "nn.state_saving_rnn": "nn.static_state_saving_rnn",
+    "nn.seq2seq": "contrib.legacy_seq2seq",
+    "batch_cholesky": "cholesky",
+    "batch_cholesky_solve": "cholesky_solve",
+    "batch_fft": "fft",
+    "batch_fft2d": "fft2d",
+    "batch_fft3d": "fft3d",
+    "batch_ifft": "ifft",
+    "batch_ifft2d": "ifft2d",
+    "batch_ifft3d": "ifft3d",
+    "batch_matrix_band_part": "matrix_band_part",
+    "batch_matrix_determinant": "matrix_determinant",
+    "batch_matrix_diag": "matrix_diag",
+    "batch_matrix_diag_part": "matrix_diag_part",
+    "batch_matrix_inverse": "matrix_inverse",
+    "batch_matrix_set_diag": "matrix_set_diag",
+    "batch_matrix_solve": "matrix_solve",
+    "batch_matrix_solve_ls": "matrix_solve_ls",
+    "batch_matrix_transpose": "matrix_transpose",
+    "batch_matrix_triangular_solve": "matrix_triangular_solve",
+    "batch_self_adjoint_eig": "self_adjoint_eig",
+    "batch_svd": "svd",
+}
+"""Names of TensorFlow 0.x, and what they have been called since 1.0."""
+
+
+def older_name(name: str) -> str | None:
+    """What a name of TensorFlow 0.x, such as `scalar_summary`, is called now; None for other names."""
+    return _OLDER.get(name)
 
 
 @cache

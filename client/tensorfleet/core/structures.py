@@ -40,13 +40,18 @@ class Nesting:
         """
         self._lists = lists
         self._composites = composites
+        self._whole: set[type] = set()
+
+    def keep_whole(self, kind: type) -> None:
+        """Lets the tuples of a class be leaves."""
+        self._whole.add(kind)
 
     def items(self, value: Any) -> list[Any] | None:
         """The parts of a structure in TensorFlow's order, by sorted keys for a dict; None for a leaf."""
         if isinstance(value, dict):
             return [value[key] for key in sorted(value)]
         if isinstance(value, tuple) or (self._lists and isinstance(value, list)):
-            return list(value)
+            return None if type(value) in self._whole else list(value)
         if self._composites and type(value) in _composites:
             return _composites[type(value)](value)
         return None
@@ -145,6 +150,9 @@ class Nesting:
 
 
 VALUES = Nesting()
+PLAIN = Nesting(composites=False)
+"""The notion in which what consists of several tensors is a leaf."""
+
 ELEMENTS = Nesting(lists=False, composites=False)
 """The notion of nesting of dataset elements."""
 

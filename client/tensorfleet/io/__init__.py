@@ -46,11 +46,16 @@ from tensorfleet.ops.io.parsing import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
+from tensorfleet.ops.io.protos import (
+    decode_proto as decode_proto,
+    encode_proto as encode_proto,
+)
 from tensorfleet.ops.io.readers import (
     matching_files as matching_files,
     read_file as read_file,
     write_file as write_file,
 )
+from tensorfleet.ops.ragged.features import RaggedFeature as RaggedFeature
 from tensorfleet.ops.text.strings import (
     decode_base64 as decode_base64,
     decode_raw as decode_raw,

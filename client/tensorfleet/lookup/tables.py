@@ -18,6 +18,7 @@ from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.sparse_tensor import SparseTensor
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
 
 
 class LookupInterface:
@@ -314,13 +315,15 @@ class InitializableLookupTableBase(LookupInterface):
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The value of each key, in the shape of `keys`, with `default_value` for missing keys.
 
-        For a SparseTensor it is the values of its elements.
+        For a SparseTensor or a RaggedTensor it is the values of its elements.
 
         Raises:
             TypeError: keys of another dtype than the table's.
         """
         if isinstance(keys, SparseTensor):
             return keys.with_values(self.lookup(keys.values, name))
+        if isinstance(keys, RaggedTensor):
+            return keys.with_flat_values(self.lookup(keys.flat_values, name))
         keys = self._check_keys(keys)
         values = [self.resource_handle, keys, self._default_value]
         with name_scope(name, f"{self.name}_Lookup", values):

@@ -31,6 +31,7 @@ from tensorfleet.ops.array.shaping import size
 from tensorfleet.ops.array.sparse_tensor import SparseTensor
 from tensorfleet.ops.math.arithmetic import add
 from tensorfleet.ops.math.comparison import not_equal
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
 from tensorfleet.ops.text.hashing import string_to_hash_bucket_fast, string_to_hash_bucket_strong
 from tensorfleet.ops.text.strings import as_string
 
@@ -109,9 +110,11 @@ class IdTableWithHashBuckets(LookupInterface):
             return known + self._num_oov_buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The id of each key, int64 in the shape of `keys`; for a SparseTensor those of its elements."""
+        """The id of each key, int64 in the shape of `keys`; of sparse and ragged keys by element."""
         if isinstance(keys, SparseTensor):
             return keys.with_values(self.lookup(keys.values, name))
+        if isinstance(keys, RaggedTensor):
+            return keys.with_flat_values(self.lookup(keys.flat_values, name))
         keys = self._check_keys(keys)
         if self._num_oov_buckets == 0:
             assert self._table is not None

@@ -131,12 +131,16 @@ def replica_device_setter(
         The function; None if there are no parameter servers.
 
     Raises:
-        TypeError: `ps_strategy` is not callable.
+        TypeError: `ps_strategy` is not callable, or `cluster` is of another type.
     """
     if cluster is not None:
         if isinstance(cluster, (ClusterDef, dict)):
             cluster = ClusterSpec(cluster)
-        ps_tasks = len(cluster.as_dict().get(DeviceSpec.from_string(ps_device).job, ()))
+        if not isinstance(cluster, ClusterSpec):
+            raise TypeError(
+                f"`cluster` must be a ClusterSpec, a ClusterDef or a dictionary. Got {cluster!r}."
+            )
+        ps_tasks = len(cluster.as_dict().get(DeviceSpec.from_string(ps_device).job or "", ()))
     if ps_tasks == 0:
         return None
     strategy = RoundRobinStrategy(ps_tasks) if ps_strategy is None else ps_strategy

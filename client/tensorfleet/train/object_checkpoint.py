@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from typing import Any
 
 from tensorfleet.core import dtypes, errors
@@ -20,6 +19,8 @@ from tensorfleet.train.checkpoint_reader import load_checkpoint
 from tensorfleet.train.object_graph import OBJECT_GRAPH_KEY, Match, ObjectGraph, Tracked, is_trackable
 from tensorfleet.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.train.saver_builder import BulkSaverBuilder
+
+_KEY = ("__checkpoint_savers",)
 
 
 class CheckpointOptions:
@@ -92,10 +93,6 @@ class Checkpoint(Tracked):
                     "optimizers, layers and tf.Modules, or lists, tuples and dicts of these."
                 )
             setattr(self, name, value)
-        # With the variables, so that no later one gets an identity that is in a key.
-        self._savers: weakref.WeakKeyDictionary[Graph, dict[Any, tuple[SaverDef, Any, list[Any]]]] = (
-            weakref.WeakKeyDictionary()
-        )
         self._counting: dict[int, Any] = {}
 
     @property
@@ -185,7 +182,7 @@ class Checkpoint(Tracked):
             has_objects: whether the file holds the text, the object graph; a `tf.train.Saver` writes none.
         """
         place = options.experimental_io_device if options else None
-        savers = self._savers.setdefault(get_default_graph(), {})
+        savers = _savers(get_default_graph())
         key = (place, has_objects, *((name, id(v)) for name, v in variables.items()))
         if key not in savers:
             with device(place or "/cpu:0"), control_dependencies(None):
@@ -200,9 +197,21 @@ class Checkpoint(Tracked):
         return savers[key][:2]
 
 
+def _savers(graph: Graph) -> dict[Any, tuple[SaverDef, Any, list[Any]]]:
+    """What saves sets of variables of a graph. The graph has it, since it keeps nodes of the graph alive.
+
+    The variables are in it so that no later one gets an identity that is in a key.
+    """
+    held = graph.get_collection_ref(_KEY)
+    if not held:
+        held.append({})
+    found: dict[Any, tuple[SaverDef, Any, list[Any]]] = held[0]
+    return found
+
+
 def names_of(checkpoint: Checkpoint) -> list[str]:
     """The names of the objects that a checkpoint was given."""
-    return [name for name in vars(checkpoint) if name not in ("_savers", "_counting", "_save_counter")]
+    return [name for name in vars(checkpoint) if name not in ("_counting", "_save_counter")]
 
 
 class _Root(Tracked):

@@ -97,6 +97,12 @@ _add("Merge RefMerge", _EVERY, host="value_index", int32_on_host=True)
 _add("LoopCond", (), host="input output")
 _add("NoOp ControlTrigger", ())
 _add("Placeholder PlaceholderV2", _EVERY)
+_add("CollectiveReduce CollectiveGather CollectiveBcastSend CollectiveBcastRecv", _EVERY)
+_add(
+    "CollectiveReduceV2 CollectiveGatherV2 CollectiveBcastSendV2 CollectiveBcastRecvV2",
+    _EVERY,
+    host="group_size group_key instance_key shape",
+)
 _add("_ToHost", _EVERY, host="output")
 _add("_ToDevice", _EVERY, host="input")
 _add("Const", _EVERY, host="output")

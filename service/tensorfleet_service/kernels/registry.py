@@ -89,15 +89,19 @@ Factory = Callable[[KernelNode], "Kernel | Expression | AsyncKernel"]
 _factories: dict[str, Factory] = {}
 _blocking: set[str] = set()
 _lasting: set[str] = set()
+_alike: set[str] = set()
 
 
-def kernel(*op_types: str, blocking: bool = False, lasting: bool = False) -> Callable[[Factory], Factory]:
+def kernel(
+    *op_types: str, blocking: bool = False, lasting: bool = False, alike: bool = False
+) -> Callable[[Factory], Factory]:
     """Registers a kernel factory for op types.
 
     Args:
         blocking: it makes AsyncKernels.
         lasting: its kernels may compute for much longer than their inputs are large, and call
             `threads.running.check` meanwhile.
+        alike: nodes of one op type with equal attributes may share a kernel.
     """
 
     def register(factory: Factory) -> Factory:
@@ -109,6 +113,8 @@ def kernel(*op_types: str, blocking: bool = False, lasting: bool = False) -> Cal
                 _blocking.add(op_type)
             if lasting:
                 _lasting.add(op_type)
+            if alike:
+                _alike.add(op_type)
         return factory
 
     return register
@@ -117,7 +123,12 @@ def kernel(*op_types: str, blocking: bool = False, lasting: bool = False) -> Cal
 def expression(op_type: str, template: str, explain: Explain | None = None, **names: Any) -> None:
     """Registers an expression as the kernel of an op type, for all dtypes."""
     made = Expression(template, names, explain)
-    kernel(op_type)(lambda node: made)
+    kernel(op_type, alike=True)(lambda node: made)
+
+
+def is_alike(op_type: str) -> bool:
+    """Whether nodes of an op type with equal attributes may share a kernel."""
+    return op_type in _alike
 
 
 def has_kernel(op_type: str) -> bool:

@@ -17,9 +17,12 @@ from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
 from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.kernels.variants import Variant, unboxed
 
-Decode = Callable[[bytes, list[Any]], Variant]
+Decode = Callable[[bytes, list[Any]], Any]
 
 _decoders: dict[str, Decode] = {}
+
+_TENSOR = "tensorflow::Tensor"
+"""The kind of a variant that is a tensor, such as each part of a serialized SparseTensor."""
 
 
 def decoder(type_name: str) -> Callable[[Decode], Decode]:
@@ -36,12 +39,19 @@ def is_variant(value: Any) -> bool:
     """Whether a value is a variant, or an array of such."""
     if isinstance(value, np.ndarray) and value.dtype == object and value.size:
         value = value.reshape(-1)[0]
-    return isinstance(value, Variant)
+        if isinstance(value, np.ndarray):
+            return True
+    return isinstance(unboxed(value), Variant)
 
 
 def dtype_of(value: Any) -> DType:
     """The dtype of a tensor or a variant."""
     return dtypes.variant if is_variant(value) else dtypes.from_numpy(np.asarray(value).dtype)
+
+
+@decoder(_TENSOR)
+def _decode_tensor(metadata: bytes, tensors: list[Any]) -> Any:
+    return np.asarray(tensors[0])
 
 
 def to_message(value: Any) -> TensorProto:
@@ -72,8 +82,17 @@ def _message(value: Any) -> TensorProto:
     )
 
 
+def to_messages(value: Any) -> np.ndarray[Any, Any]:
+    """The messages of a variant, or of an array of them. Raises as `to_message` does."""
+    message = to_message(value)
+    made = np.empty(len(message.variant_val), object)
+    made[:] = list(message.variant_val)
+    return made.reshape(np.shape(value) if isinstance(value, np.ndarray) else ())
+
+
 def _encoded(value: Any) -> VariantTensorDataProto:
-    name, metadata, tensors = unboxed(value).parts()
+    value = unboxed(value)
+    name, metadata, tensors = value.parts() if isinstance(value, Variant) else (_TENSOR, b"", [value])
     message = VariantTensorDataProto(type_name=name, metadata=metadata)
     message.tensors.extend(map(_message, tensors))
     return message
@@ -94,11 +113,12 @@ def from_message(tensor: TensorProto) -> Any:
 def from_messages(array: np.ndarray[Any, Any]) -> Any:
     """The variants of an array of their messages; of rank 0, the object itself. Raises ValueError."""
     made = np.empty(array.size, object)
-    made[:] = [_decoded(message) for message in array.reshape(-1).tolist()]
+    for i, message in enumerate(array.reshape(-1).tolist()):
+        made[i] = _decoded(message)  # one by one: a list of tensors would become one array
     return made.reshape(array.shape)[()]
 
 
-def _decoded(message: VariantTensorDataProto) -> Variant:
+def _decoded(message: VariantTensorDataProto) -> Any:
     decode = _decoders.get(message.type_name)
     if decode is None:
         raise ValueError(f"Could not decode a variant with type_name: {message.type_name!r}")

@@ -20,6 +20,7 @@ from tensorfleet_service.tracing.trace import StepTrace
 from tensorfleet_service.worker.progress import activities
 
 if TYPE_CHECKING:
+    from tensorfleet_service.devices.scope import Scope
     from tensorfleet_service.net.peers import AnyPeer, Peers
     from tensorfleet_service.worker.worker import Worker
 
@@ -52,6 +53,11 @@ class Tasks:
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> None:
         self._worker.pool.submit(function, *arguments)
+
+    def gpu(self, number: int) -> Scope | None:
+        """What makes a GPU of this task current; None if it has none of that number."""
+        device = self._worker.devices.get(f"{self._worker.task}/device:GPU:{number}")
+        return None if device is None else device.scope
 
     def call(self, peer: Peer, method: int, request: bytes) -> bytes:
         """Answers a call; runs on the pool."""

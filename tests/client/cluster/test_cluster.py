@@ -23,6 +23,7 @@ def test_forms_of_a_cluster_are_the_same_cluster() -> None:
     assert ClusterSpec({"worker": {1: "w1:1", 0: "w0:1"}, "ps": ("p0:1",)}) == spec
     assert spec == {"worker": {0: "w0:1", 1: "w1:1"}, "ps": {0: "p0:1"}}
     assert spec != DENSE
+    assert spec._cluster_spec == {"worker": {0: "w0:1", 1: "w1:1"}, "ps": {0: "p0:1"}}
     assert [job.name for job in spec.as_cluster_def().job] == ["ps", "worker"]
     assert repr(spec) == "ClusterSpec({'ps': ['p0:1'], 'worker': ['w0:1', 'w1:1']})"
     assert spec.jobs == ["worker", "ps"]

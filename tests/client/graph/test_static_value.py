@@ -25,3 +25,10 @@ def test_small_values_are_computed() -> None:
     with tf.Graph().as_default():
         y = tf.reshape(tf.placeholder(tf.float32), tf.pad(tf.constant([2]), [[1, 0]], constant_values=3))
     assert y.shape.as_list() == [3, 2]
+
+
+def test_equality_of_known_values() -> None:
+    with tf.Graph().as_default():
+        assert tf.get_static_value(tf.equal([1, 2], [1, 3])).tolist() == [True, False]
+        assert not tf.get_static_value(tf.not_equal("a", "a"))
+        assert tf.get_static_value(tf.equal(1, tf.placeholder(tf.int32, []))) is None

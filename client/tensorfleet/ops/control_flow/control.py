@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Iterator, ValuesView
 from typing import Any, overload
 
+from tensorfleet.core import structures
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_none
 from tensorfleet.graph.graph import get_default_graph
@@ -29,6 +30,8 @@ def _flatten(value: Any) -> Iterator[Any]:
     elif isinstance(value, (list, builtins.tuple, ValuesView)):
         for item in value:
             yield from _flatten(item)
+    elif not hasattr(value, "op") and (parts := structures.VALUES.items(value)) is not None:
+        yield from parts  # of a RaggedTensor
     else:
         yield value
 

@@ -99,8 +99,11 @@ class CriticalSection:
             self._claim(graph, lock, inside, exclusive_resource_access)
             flat = [] if result is None else structures.flatten(result)
             tensors = [x if isinstance(x, (Tensor, Operation)) else convert_to_tensor(x) for x in flat]
+            # What lies in a branch or a loop inside of the part may not run; what leaves it waits for it.
+            context = output_context(lock.op)
+            ended = [operation for operation in inside if output_context(operation) is context]
             with (
-                framework.control_dependencies([*inside, *tensors]),
+                framework.control_dependencies([*ended, *tensors]),
                 framework.colocate_with(self._handle.op),
             ):
                 released = apply_none("ConsumeMutexLock", lock)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from tensorfleet.core import structures
 from tensorfleet.core.dims import concatenate, merge
 from tensorfleet.core.dtypes import as_dtype
+from tensorfleet.core.shapes import as_dims
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
@@ -38,15 +41,32 @@ def _variables_beside_users() -> Iterator[None]:
             scope.set_caching_device(None)
 
 
-def _rows(tensors: list[Tensor]) -> tuple[int | None, Any]:
+def _is_ragged(value: Any) -> bool:
+    return hasattr(value, "row_splits") and not isinstance(value, Tensor)
+
+
+def _rows(tensors: list[Any]) -> tuple[int | None, Any]:
     """The number of rows of the tensors: the static one or None, and an int or a tensor."""
     static = None
     for tensor in tensors:
-        if tensor.dims is not None:
-            if not tensor.dims:
+        dims = as_dims(tensor.shape)
+        if dims is not None:
+            if not dims:
                 raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
-            (static,) = merge((static,), tensor.dims[:1]) or (None,)
-    return static, static if static is not None else shape(tensors[0])[0]
+            (static,) = merge((static,), dims[:1]) or (None,)
+    if static is not None:
+        return static, static
+    return None, tensors[0].nrows() if _is_ragged(tensors[0]) else shape(tensors[0])[0]
+
+
+def _readers(tensors: list[Any], count: Any) -> list[Callable[[Any], Any]]:
+    """For each tensor or RaggedTensor the function from a number to the row."""
+    return [
+        functools.partial(operator.getitem, tensor)
+        if _is_ragged(tensor)
+        else _unstacked([tensor], count)[0].read
+        for tensor in tensors
+    ]
 
 
 def _unstacked(tensors: list[Tensor], count: Any, element_shapes: bool = False) -> list[TensorArray]:
@@ -86,7 +106,7 @@ def map_fn(
 
     Args:
         fn: a function from one row, in the structure of `elems`, to tensors.
-        elems: tensors with equally many rows, in a nested structure.
+        elems: tensors or RaggedTensors with equally many rows, in a nested structure.
         dtype, fn_output_signature: the structure and dtypes of the results; by default those of `elems`.
         infer_shape: whether all results have the same shape.
 
@@ -99,11 +119,11 @@ def map_fn(
     """
     _check_callable(fn)
     signature = fn_output_signature if fn_output_signature is not None else dtype
-    flat = structures.flatten(elems)
+    flat = structures.PLAIN.flatten(elems)
     with framework.name_scope(name, "map", flat), _variables_beside_users():
-        flat = [convert_to_tensor(elem, name="elem") for elem in flat]
+        flat = [e if _is_ragged(e) else convert_to_tensor(e, name="elem") for e in flat]
         static, count = _rows(flat)
-        rows = _unstacked(flat, count)
+        rows = _readers(flat, count)
         first = constant(0)
         types = (
             [as_dtype(t) for t in structures.flatten(signature)]
@@ -116,7 +136,7 @@ def map_fn(
         structure = elems if signature is None else signature
 
         def compute(i: Any, arrays: list[TensorArray]) -> Any:
-            made = fn(structures.pack(elems, [row.read(i) for row in rows]))
+            made = fn(structures.PLAIN.pack(elems, [row(i) for row in rows]))
             structures.assert_same_structure(structure, made)
             values = structures.flatten(made)
             return i + 1, [array.write(i, value) for array, value in zip(arrays, values, strict=True)]
@@ -182,14 +202,14 @@ def _fold(
 ) -> Any:
     _check_callable(fn)
     forwards = kind == "foldl"
-    flat = structures.flatten(elems)
+    flat = structures.PLAIN.flatten(elems)
     with framework.name_scope(name, kind, flat), _variables_beside_users():
         flat = [convert_to_tensor(elem, name="elem") for elem in flat]
         _, count = _rows(flat)
-        rows = structures.pack(elems, _unstacked(flat, count))
+        rows = structures.PLAIN.pack(elems, _unstacked(flat, count))
 
         def row(i: Any) -> Any:
-            return structures.map_structure(lambda array: array.read(i), rows)
+            return structures.PLAIN.map_structure(lambda array: array.read(i), rows)
 
         if forwards:
             value = initializer if initializer is not None else row(0)
@@ -239,7 +259,7 @@ def scan(
         array([1, 3, 6], dtype=int32)
     """
     _check_callable(fn)
-    flat = structures.flatten(elems)
+    flat = structures.PLAIN.flatten(elems)
     with framework.name_scope(name, "scan", flat), _variables_beside_users():
         flat = [convert_to_tensor(elem, name="elem") for elem in flat]
         static, count = _rows(flat)
@@ -266,7 +286,7 @@ def scan(
             results = [array.write(at, value) for array, value in zip(results, values, strict=True)]
 
         def compute(i: Any, values: list[Any], arrays: list[TensorArray]) -> Any:
-            element = structures.pack(elems, [row.read(i) for row in rows])
+            element = structures.PLAIN.pack(elems, [row.read(i) for row in rows])
             made = fn(structures.pack(structure, values), element)
             structures.assert_same_structure(structure, made)
             new = structures.flatten(made)

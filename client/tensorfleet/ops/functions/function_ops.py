@@ -36,6 +36,7 @@ for _name, _stateful in (("PartitionedCall", False), ("StatefulPartitionedCall",
         shape=_unknown,
         stateful=_stateful,
     )
+
 op(
     "SymbolicGradient(input: list(Tin)) -> (output: list(Tout))",
     "Tin: list(type) >= 1",
@@ -76,3 +77,9 @@ for _name, _stateful in (("StatelessWhile", False), ("While", True)):
         shape=_declared,
         stateful=_stateful,
     )
+op(
+    "For(start: int32, limit: int32, delta: int32, input: list(T)) -> (output: list(T))",
+    "T: list(type) >= 0",
+    "body: func",
+    shape=_unknown,
+)

@@ -197,10 +197,10 @@ def matrix_solve_ls(
         matrix: [..., m, n]; m and n are known.
         rhs: [..., m, k].
         fast: solve by the normal equations; else by a singular value decomposition, which is exact for
-            matrices of any condition or rank and takes no regularizer.
+            matrices of any condition or rank and ignores the regularizer.
 
     Raises:
-        ValueError: the inner shape is not known, or a regularizer without `fast`.
+        ValueError: the inner shape is not known.
     """
     with framework.name_scope(name, "matrix_solve_ls", [matrix, rhs]):
         matrix = convert_to_tensor(matrix, name="matrix")
@@ -209,8 +209,6 @@ def matrix_solve_ls(
         if dims is None or None in dims[-2:]:
             raise ValueError("tf.matrix_solve_ls takes a matrix of known rows and columns.")
         if not fast:
-            if l2_regularizer:
-                raise ValueError("A regularizer is part of the fast method alone.")
             return matmul(pinv(matrix), rhs)
         rows, columns = int(dims[-2] or 0), int(dims[-1] or 0)
         regular = None

@@ -269,11 +269,9 @@ def norm(
             if is_matrix and ord == 2:
                 result = _spectral_norm(x, axis)
             else:
-                complex_ = x.dtype.base.is_complex
-                magnitudes = (
-                    apply_one("Square", _magnitude(x)) if complex_ else apply_one("Mul", x, x, name="mul")
-                )
-                result = apply_one("Sqrt", _summed("Sum", magnitudes, axis))
+                other = apply_one("Conj", x) if x.dtype.base.is_complex else x
+                squares = apply_one("Mul", x, other, name="mul")
+                result = apply_one("Sqrt", _summed("Sum", squares, axis))
         else:
             result = _absolute_norm(_magnitude(x), ord, axis, is_matrix)
         if keep:

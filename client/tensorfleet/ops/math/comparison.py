@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims, merge
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
+from tensorfleet.graph.static_value import static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import INTEGERS, ORDERED, apply_one, broadcast_inputs
 from tensorfleet.ops.shape_rules import unchanged
@@ -34,6 +37,16 @@ for _name in ("Equal", "NotEqual"):
         shape=_equal_shape,
         commutative=True,
     )
+
+
+@static_rule("Equal", "NotEqual")
+def _equality(operation: RuleNode) -> Any:
+    x, y = map(static_value, operation.inputs)
+    if x is None or y is None or x.shape != y.shape:
+        return None
+    return np.equal(x, y) if operation.type == "Equal" else np.not_equal(x, y)
+
+
 for _name in ("Less", "LessEqual", "Greater", "GreaterEqual"):
     op(f"{_name}(x: T, y: T) -> (z: bool)", f"T: {{{ORDERED}}}", shape=broadcast_inputs)
 op(

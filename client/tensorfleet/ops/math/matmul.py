@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.core import dtypes, shapes
 from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims
+from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -17,7 +18,8 @@ from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.joining import concat, stack
 from tensorfleet.ops.array.rearranging import transpose
-from tensorfleet.ops.array.shaping import shape as shape_of
+from tensorfleet.ops.array.selection import where_v2
+from tensorfleet.ops.array.shaping import rank, shape as shape_of
 from tensorfleet.ops.common import COMPLEX, FLOATS, apply_one
 from tensorfleet.ops.math.reduction import reduce_prod
 from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
@@ -209,9 +211,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "Tensordot") as scope:
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, dtype=a.dtype.base, name="b")
-        if a.ndim is None or b.ndim is None:
-            raise ValueError("tensordot needs operands of known rank")
-        a_axes, b_axes = _paired_axes(a.ndim, b.ndim, axes)
+        a_axes, b_axes = _paired_axes(a, b, axes)
         left, a_free = _as_matrix(a, a_axes, summed_last=True)
         right, b_free = _as_matrix(b, b_axes, summed_last=False)
         product = matmul(left, right)
@@ -223,16 +223,22 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         return apply_one("Reshape", product, shape, name=scope)
 
 
-def _paired_axes(a_rank: int, b_rank: int, axes: Any) -> tuple[list[int], list[int]]:
+def _paired_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int] | Tensor, list[int] | Tensor]:
+    """The summed axes of both operands, at least 0; a tensor where the rank or the axes are not known yet."""
     if isinstance(axes, int):
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
-        if axes > a_rank:
+        if a.ndim is None:
+            last = _numbers(rank(a), "rank")
+            return apply_one("Range", last - axes, last, 1), list(range(axes))
+        if axes > a.ndim:
             raise ValueError(
                 f"`axes` must not be larger than the number of dimensions of tensor a. Received {axes} axes, "
-                f"but a has {a_rank} dimensions."
+                f"but a has {a.ndim} dimensions."
             )
-        return list(range(a_rank - axes, a_rank)), list(range(axes))
+        return list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    if isinstance(axes, Tensor):
+        return _axes_of(a, axes[0]), _axes_of(b, axes[1])
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
     a_axes, b_axes = ([x] if isinstance(x, int) else list(x) for x in axes)
@@ -241,15 +247,26 @@ def _paired_axes(a_rank: int, b_rank: int, axes: Any) -> tuple[list[int], list[i
             f"Different number of contraction axes `a` and `b`, {len(a_axes)} != {len(b_axes)}. "
             f"Received: {axes}."
         )
-    return (
-        [shapes.normalize_axis(x, a_rank) for x in a_axes],
-        [shapes.normalize_axis(x, b_rank) for x in b_axes],
-    )
+    return _axes_of(a, a_axes), _axes_of(b, b_axes)
 
 
-def _as_matrix(x: Tensor, axes: list[int], summed_last: bool) -> tuple[Tensor, Any]:
+def _axes_of(x: Tensor, axes: Any) -> list[int] | Tensor:
+    if x.ndim is not None and not isinstance(axes, Tensor):
+        return [shapes.normalize_axis(axis, x.ndim) for axis in axes]
+    numbers = _numbers(axes, "axes")
+    return where_v2(numbers < 0, numbers + rank(x), numbers)
+
+
+def _numbers(value: Any, name: str) -> Tensor:
+    return convert_to_tensor(value, dtype=dtypes.int32, name=name)
+
+
+def _as_matrix(x: Tensor, axes: list[int] | Tensor, summed_last: bool) -> tuple[Tensor, Any]:
     """`x` as a matrix whose dimensions are its free and its summed axes, and the sizes of the free ones."""
-    assert x.dims is not None
+    if x.dims is None or isinstance(axes, Tensor):
+        chosen = _numbers(axes, "axes")
+        every = apply_one("Range", 0, rank(x), 1)
+        return _reshaped(x, {"axes": chosen, "free": apply_op("ListDiff", every, chosen)[0]}, summed_last)
     free = [i for i in range(len(x.dims)) if i not in axes]
     order = free + axes if summed_last else axes + free
     if shapes.num_elements(x.dims) is not None:
@@ -266,6 +283,11 @@ def _as_matrix(x: Tensor, axes: list[int], summed_last: bool) -> tuple[Tensor, A
         name: constant_node(np.array(found, np.int32), name)
         for name, found in (("axes", axes), ("free", free))
     }
+    return _reshaped(x, which, summed_last)
+
+
+def _reshaped(x: Tensor, which: dict[str, Tensor], summed_last: bool) -> tuple[Tensor, Tensor]:
+    """What `_as_matrix` returns, from sizes that are known when the graph runs."""
     everything = shape_of(x)
     sizes, others = (apply_one("GatherV2", everything, which[name], 0) for name in ("free", "axes"))
     pair = [reduce_prod(part) for part in (sizes, others)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import shapes
+from tensorfleet.core import errors, shapes
 from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import convert_to_tensor
@@ -207,7 +207,8 @@ def _along_axis(op_type: str, logits: Any, axis: Any, name: str | None, dim: Any
         return apply_one(op_type, x, name=name)
     rank = x.ndim
     if not -rank <= axis < rank:
-        raise ValueError(f"`axis` must be in the range [{-rank}, {rank}). Received: axis={axis}")
+        text = f"`axis` must be in the range [{-rank}, {rank}). Received: axis={axis}"
+        raise errors.InvalidArgumentError(None, None, text)
     order = np.arange(rank, dtype=np.int32)
     order[[axis, -1]] = order[[-1, axis]]
     # The exchange of two axes is its own inverse.

@@ -46,7 +46,11 @@ def dropout(
     if keep_prob is None and rate is None:
         raise ValueError("`rate` must be provided. Received: rate=None")
     if rate is None:
-        rate = 1 - keep_prob
+        try:
+            rate = 1 - keep_prob
+        except TypeError:
+            text = f"`keep_prob` must be a floating point number or Tensor. Received: keep_prob={keep_prob}"
+            raise ValueError(text) from None
 
     def noise(shape: Any, dtype: Any) -> Tensor:
         return random_uniform(shape, seed=seed, dtype=dtype)

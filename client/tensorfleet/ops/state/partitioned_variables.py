@@ -189,11 +189,20 @@ class PartitionInfo:
     Attributes:
         full_shape: the shape of the whole variable.
         var_offset: the index of the part's first element, one int for each dimension.
+
+    Raises:
+        ValueError: the part begins outside of the variable, as when there are more parts than rows.
     """
 
     def __init__(self, full_shape: Sequence[int], var_offset: Sequence[int]) -> None:
         self.full_shape = list(full_shape)
         self.var_offset = list(var_offset)
+        for offset, size in zip(self.var_offset, self.full_shape, strict=True):
+            if not 0 <= offset < size:
+                raise ValueError(
+                    f"Expected 0 <= offset < shape but found offset={offset}, shape={size} for "
+                    f"var_offset={self.var_offset}, full_shape={self.full_shape}"
+                )
 
     def single_offset(self, shape: Sequence[int]) -> int:
         """The offset of a part of that shape along the dimension that is divided."""

@@ -222,7 +222,7 @@ def _called(
     if shape is not None and shape.is_fully_defined():
         # A user's function takes the shape as a list, and may have no argument `partition_info`.
         more: dict[str, Any] = {}
-        if partition_info is not None and "partition_info" in inspect.signature(initializer).parameters:
+        if "partition_info" in inspect.signature(initializer).parameters:
             more["partition_info"] = partition_info
         return functools.partial(initializer, shape.as_list(), dtype=dtype, **more), dtype.base
     try:

@@ -43,6 +43,36 @@ op(
 )
 
 
+def _ragged_shape(op: RuleNode) -> list[Dims]:
+    order = op.attrs["input_order"]
+    ragged, sparse = order.count(b"R"), 3 * op.attrs["Nsparse"]
+    known = [op.inputs[ragged + i].dims for i in range(ragged)]
+    rows = [None if dims is None or dims[0] is None else dims[0] - 1 for dims in known]
+    rows += [x.dims[0] if x.dims else None for x in op.inputs[2 * ragged + sparse :]]
+    size = next((one for one in rows if one is not None), None)
+    return [(None,), (None if size is None else size + 1,)]
+
+
+op(
+    "RaggedCross(ragged_values: list(ragged_values_types), ragged_row_splits: list(ragged_splits_types), "
+    "sparse_indices: Nsparse * int64, sparse_values: list(sparse_values_types), "
+    "sparse_shape: Nsparse * int64, dense_inputs: list(dense_types)) -> "
+    "(output_values: out_values_type, output_row_splits: out_row_splits_type)",
+    "Nsparse: int >= 0",
+    "input_order: string",
+    "hashed_output: bool",
+    "num_buckets: int >= 0",
+    "hash_key: int",
+    "ragged_values_types: list({int64, string}) >= 0",
+    "ragged_splits_types: list({int32, int64}) >= 0",
+    "sparse_values_types: list({int64, string}) >= 0",
+    "dense_types: list({int64, string}) >= 0",
+    "out_values_type: {int64, string}",
+    "out_row_splits_type: {int32, int64}",
+    shape=_ragged_shape,
+)
+
+
 def sparse_cross(inputs: Any, name: str | None = None, separator: Any = None) -> SparseTensor:
     """All combinations of the elements of each row of several inputs, joined to strings (`tf.sparse.cross`).
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant, convert_to_tensor
@@ -124,6 +125,7 @@ def sparse_string_split_v2(
         return sparse_reshape(parts, whole)
 
 
+@takes_composites
 def ngrams(
     data: Any,
     ngram_width: Any,
@@ -136,7 +138,7 @@ def ngrams(
     """N-grams: the runs of neighbouring strings along the last dimension, joined (`tf.strings.ngrams`).
 
     Args:
-        data: strings, of rank 1 or more.
+        data: strings, of rank 1 or more, or a RaggedTensor of strings.
         ngram_width: the number of strings of each n-gram; or several numbers, whose n-grams follow each
             other.
         pad_values: the string to pad with at both ends, or a pair of strings.
@@ -144,7 +146,7 @@ def ngrams(
         preserve_short_sequences: give a sequence that is too short for any n-gram as a single one.
 
     Returns:
-        data.shape[:-1] + [n-grams].
+        data.shape[:-1] + [n-grams]; of a RaggedTensor one whose rows are the n-grams of its rows.
 
     Raises:
         ValueError: a rank of 0, or a width that is not positive.
@@ -155,28 +157,50 @@ def ngrams(
             raise ValueError("Rank of data must be known")
         if data.ndim == 0:
             raise ValueError("Data must have rank>0")
-        widths = list(ngram_width) if isinstance(ngram_width, (list, tuple)) else [ngram_width]
-        if any(width < 1 for width in widths):
-            raise ValueError(f"All ngram_widths must be greater than 0. Got {ngram_width}")
-        left, right, pad_width = _padding(pad_values, padding_width)
         sizes: Any = shape(data, out_type=dtypes.int64)
         rows = apply_one("Prod", sizes[:-1], constant([0], name="Const"))
         splits = range(rows + 1) * sizes[-1]
-        found, _ = apply_op(
-            "StringNGrams",
+        found, _ = ngrams_of_rows(
             reshape(data, [-1]),
             splits,
-            separator=separator,
-            ngram_widths=widths,
-            left_pad=left,
-            right_pad=right,
-            pad_width=pad_width,
-            preserve_short_sequences=preserve_short_sequences,
+            ngram_width,
+            separator,
+            pad_values,
+            padding_width,
+            preserve_short_sequences,
         )
         result = reshape(found, concat([sizes[:-1], constant([-1], dtypes.int64)], 0))
         if data.dims is not None:
             result.set_shape([*data.dims[:-1], None])
         return result
+
+
+def ngrams_of_rows(
+    values: Any,
+    row_splits: Any,
+    ngram_width: Any,
+    separator: str,
+    pad_values: Any,
+    padding_width: int | None,
+    preserve_short_sequences: bool,
+) -> tuple[Tensor, Tensor]:
+    """The n-grams of each row of a vector of strings, and where the n-grams of each row begin."""
+    widths = list(ngram_width) if isinstance(ngram_width, (list, tuple)) else [ngram_width]
+    if any(width < 1 for width in widths):
+        raise ValueError(f"All ngram_widths must be greater than 0. Got {ngram_width}")
+    left, right, pad_width = _padding(pad_values, padding_width)
+    found, splits = apply_op(
+        "StringNGrams",
+        values,
+        row_splits,
+        separator=separator,
+        ngram_widths=widths,
+        left_pad=left,
+        right_pad=right,
+        pad_width=pad_width,
+        preserve_short_sequences=preserve_short_sequences,
+    )
+    return found, splits
 
 
 def _padding(pad_values: Any, padding_width: int | None) -> tuple[Any, Any, int]:

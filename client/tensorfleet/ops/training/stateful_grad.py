@@ -18,11 +18,11 @@ _NAMES = re.compile(
     r"|Queue\w+|(FIFO|PaddingFIFO|Priority|RandomShuffle)Queue(V2)?"
     r"|(Resource|Sparse)?(Conditional)?Accumulator\w*"
     r"|\w+Summary(V2)?|SaveV2|RestoreV2|ShardedFilename|MergeV2Checkpoints"
-    r"|\w+Dataset(V\d)?|(OneShot|Make)?Iterator\w*"
+    r"|\w+Dataset(V\d)?|(OneShot|Make|Serialize|Deserialize)?Iterator\w*"
 )
 
 no_rule(*(f"{kind}{op}" for op in ("If", "Case", "While") for kind in ("", "Stateless")))
 no_rule("ShardedFilespec", "Save", "SaveSlices", "Restore", "RestoreSlice")
-no_rule("SymbolicGradient", "PartitionedCall", "StatefulPartitionedCall")
+no_rule("For", "SymbolicGradient", "PartitionedCall", "StatefulPartitionedCall")
 no_rule("DatasetCardinality", "DatasetToSingleElement", "DatasetToTFRecord")
 not_differentiable(*(name for name in op_def.registered() if _NAMES.fullmatch(name)))

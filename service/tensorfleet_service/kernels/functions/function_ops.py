@@ -116,3 +116,34 @@ def while_(node: KernelNode) -> Kernel | AsyncKernel:
     if condition.waits or body.waits:
         return AsyncKernel(lambda *state: drive(steps(state), pool))
     return run
+
+
+@kernel("For", lasting=True)
+def for_(node: KernelNode) -> Kernel | AsyncKernel:
+    body = _function(node, "body")
+    pool = library_of(node).pool
+
+    def turns(start: Any, limit: Any, delta: Any) -> range:
+        first, last, step = int(start), int(limit), int(delta)
+        if (last - first) * step < 0 or (not step and first != last):
+            text = f"Invalid start/limit/delta: {first} {last} {step}"
+            raise errors.InvalidArgumentError(None, None, text)
+        return range(first, last, step or 1)
+
+    def run(start: Any, limit: Any, delta: Any, *state: Any) -> Any:
+        for turn in turns(start, limit, delta):
+            check_step()
+            state = body(np.int32(turn), *state)  # type: ignore[assignment]
+        return _outputs(state)
+
+    def steps(inputs: tuple[Any, ...]) -> Generator[Future, Any, Any]:
+        step = RUNNING.step  # which other threads go on with
+        state = inputs[3:]
+        for turn in turns(*inputs[:3]):
+            if step is not None and step.error is not None:
+                raise step.error
+            made = body(np.int32(turn), *state)
+            state = (yield made) if type(made) is Future else made  # type: ignore[assignment]
+        return _outputs(state)
+
+    return AsyncKernel(lambda *inputs: drive(steps(inputs), pool)) if body.waits else run

@@ -39,7 +39,8 @@ def choose(
 ) -> tuple[Array, Array]:
     """The indices of the chosen boxes, by descending score, and their scores.
 
-    Of equal scores the first box comes first. With `sigma`, overlap lowers the scores of those that remain.
+    Of equal scores the first box comes first. With `sigma`, overlap lowers the scores of the other boxes,
+    and no threshold of the overlap rules any out.
     """
     left = scores.astype(np.float32)
     # NaN is above no threshold.
@@ -55,10 +56,11 @@ def choose(
         found.append(left[best])
         alive[best] = False
         shared = overlap(best)
-        alive &= ~(shared > threshold)
         if sigma > 0:
             left *= np.exp(np.float32(-0.5 / sigma) * shared * shared)
             alive &= left > lowest
+        else:
+            alive &= ~(shared > threshold)
     return np.array(chosen, np.int32), np.array(found, np.float32)
 
 

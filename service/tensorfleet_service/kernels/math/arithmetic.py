@@ -19,7 +19,7 @@ def _formula(node: KernelNode) -> Expression:
     return formula_expression(node.op, node.xp, node.input_types[0], broadcast_error)
 
 
-kernel("Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum", "Atan2")(_formula)
+kernel("Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum", "Atan2", alike=True)(_formula)
 
 
 @kernel("NextAfter")

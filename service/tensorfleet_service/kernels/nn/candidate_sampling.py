@@ -14,6 +14,7 @@ from tensorfleet.core.files import Files
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.state import philox
+from tensorfleet_service.threads.running import check
 
 _WORDS_PER_CLASS = 2048
 """Number of samples by which TensorFlow advances a stream for each class drawn, however many it took."""
@@ -60,9 +61,10 @@ class _Words:
 
 
 class _Sampler(Protocol):
-    """A distribution over the classes [0, range)."""
+    """A distribution over the classes [0, range), of which it gives `possible`."""
 
     range: int
+    possible: int
 
     def draw(self, words: _Words) -> int: ...
 
@@ -75,7 +77,7 @@ class _Sampler(Protocol):
 
 class _Uniform:
     def __init__(self, size: int) -> None:
-        self.range = size
+        self.range = self.possible = size
 
     def draw(self, words: _Words) -> int:
         return words.below(self.range, 64)
@@ -145,6 +147,8 @@ class _Fixed(_Uniform):
             (low if shares[large] < 1 else high).append(large)
         shares[low + high] = 1  # they differ from 1 by rounding only
         self._share = shares.astype(np.float32)
+        own, others = np.flatnonzero(self._share > 0), self._other[self._share < 1]
+        self.possible = len(np.union1d(own, others))
 
     def draw(self, words: _Words) -> int:
         number, cell = words.float32(), words.below(self.range, 32)
@@ -152,6 +156,10 @@ class _Fixed(_Uniform):
 
     def probability(self, classes: Any) -> Any:
         return self._weights[classes] / self._total
+
+
+_CHECK = 1 << 10
+"""The number of draws after which a sampler asks whether its step is still wanted."""
 
 
 def _expected(probability: Any, batch: int, tries: int) -> Any:
@@ -164,12 +172,18 @@ def _expected(probability: Any, batch: int, tries: int) -> Any:
 def _draw(sampler: _Sampler, words: _Words, count: int, unique: bool) -> tuple[list[int], int]:
     """The classes drawn, and the number of tries."""
     if not unique:
-        return [sampler.draw(words) for _ in range(count)], count
+        drawn = []
+        for first in range(0, count, _CHECK):
+            check()
+            drawn += [sampler.draw(words) for _ in range(min(_CHECK, count - first))]
+        return drawn, count
     found: dict[int, None] = {}
     tries = 0
     while len(found) < count:
         if tries == _MAX_TRIES:
             raise invalid(f"{tries} draws have given {len(found)} different classes of the {count} wanted.")
+        if tries % _CHECK == 0:
+            check()
         tries += 1
         found[sampler.draw(words)] = None
     return list(found), tries
@@ -189,6 +203,11 @@ def _run(node: KernelNode, sampler: _Sampler) -> Kernel:
         _check_true(true_classes, num_true)
         if unique and num_sampled > sampler.range:
             raise invalid("Sampler's range is too small.")
+        if unique and num_sampled > sampler.possible:
+            raise invalid(
+                f"{num_sampled} different classes are wanted, and only {sampler.possible} of the "
+                f"{sampler.range} have a probability above zero; sample fewer, or with unique=False."
+            )
         outside = true_classes[(true_classes < 0) | (true_classes >= sampler.range)]
         if outside.size:
             raise invalid(f"`true_candidate` out of range [0, {sampler.range}), received {outside[0]}")
@@ -222,12 +241,12 @@ _SAMPLERS: dict[str, Callable[[int], _Sampler]] = {
 }
 
 
-@kernel(*_SAMPLERS)
+@kernel(*_SAMPLERS, lasting=True)
 def _candidate_sampler(node: KernelNode) -> Kernel:
     return _run(node, _SAMPLERS[node.op](node.attrs["range_max"]))
 
 
-@kernel("FixedUnigramCandidateSampler")
+@kernel("FixedUnigramCandidateSampler", lasting=True)
 def _fixed_unigram(node: KernelNode) -> Kernel:
     attrs = node.attrs
     path, given = attrs["vocab_file"].decode(), attrs["unigrams"]

@@ -34,10 +34,15 @@ def _columns(node: KernelNode, inputs: Any) -> list[tuple[Array, Array]]:
     Raises:
         InvalidArgumentError: they are not matrices with the same number of rows.
     """
-    n = node.attrs["N"]
+    return _columns_of(inputs, node.attrs["N"])
+
+
+def _columns_of(inputs: Any, n: int, batch: int | None = None) -> list[tuple[Array, Array]]:
     indices, values, shapes, dense = inputs[:n], inputs[n : 2 * n], inputs[2 * n : 3 * n], inputs[3 * n :]
     rows = [int(shape[0]) for shape in shapes if shape.ndim == 1 and len(shape)]
     rows += [len(x) for x in dense if x.ndim]
+    if batch is not None:
+        rows.insert(0, batch)
     result = []
     for places, found, shape in zip(indices, values, shapes, strict=True):
         check(places, found, shape)
@@ -105,18 +110,7 @@ def sparse_cross(node: KernelNode) -> Kernel:
     def run(*inputs: Any) -> Any:
         *parts, separator = inputs
         between = separator.item()
-        columns = [(ends, _texts(values)) for ends, values in _columns(node, parts)]
-
-        def join(made: Array, values: Array, number: int) -> Array:
-            if not number:
-                return values
-            for begin in range(0, made.size, STRINGS_PART):
-                check_step()
-                part = slice(begin, begin + STRINGS_PART)
-                made[part] = made[part] + between + values[part]
-            return made
-
-        return _crossed(columns, lambda count: np.empty(count, object), join, object)
+        return _joined(_columns(node, parts), between)
 
     return run
 
@@ -139,14 +133,72 @@ def sparse_cross_hashed(node: KernelNode) -> Kernel:
     limit = np.uint64(node.attrs["num_buckets"] or (1 << 63) - 1)
 
     def run(*inputs: Any) -> Any:
-        columns = [(ends, _fingerprints(values)) for ends, values in _columns(node, inputs)]
-
-        def join(made: Array, values: Array, number: int) -> Array:
-            made = made ^ _MULTIPLIER ^ (_mixed(values * _MULTIPLIER) * _MULTIPLIER)
-            hashes: Array = _mixed(_mixed(made * _MULTIPLIER) * _MULTIPLIER)
-            return hashes
-
-        places, made, shape = _crossed(columns, lambda count: np.full(count, key), join, np.uint64)
+        places, made, shape = _hashes(_columns(node, inputs), key)
         return places, (made % limit).astype(np.int64), shape
+
+    return run
+
+
+def _hashes(columns: list[tuple[Array, Array]], key: Any) -> Any:
+    """As `_crossed`, with a hash of each combination that begins with `key`."""
+
+    def join(made: Array, values: Array, number: int) -> Array:
+        made = made ^ _MULTIPLIER ^ (_mixed(values * _MULTIPLIER) * _MULTIPLIER)
+        hashes: Array = _mixed(_mixed(made * _MULTIPLIER) * _MULTIPLIER)
+        return hashes
+
+    found = [(ends, _fingerprints(values)) for ends, values in columns]
+    return _crossed(found, lambda count: np.full(count, key), join, np.uint64)
+
+
+def _joined(columns: list[tuple[Array, Array]], between: bytes) -> Any:
+    """As `_crossed`, with the texts of each combination."""
+
+    def join(made: Array, values: Array, number: int) -> Array:
+        if not number:
+            return values
+        for begin in range(0, made.size, STRINGS_PART):
+            check_step()
+            part = slice(begin, begin + STRINGS_PART)
+            made[part] = made[part] + between + values[part]
+        return made
+
+    found = [(ends, _texts(values)) for ends, values in columns]
+    return _crossed(found, lambda count: np.empty(count, object), join, object)
+
+
+@array_kernel("RaggedCross")
+def ragged_cross(node: KernelNode) -> Kernel:
+    attrs = node.attrs
+    order, n = attrs["input_order"].decode(), attrs["Nsparse"]
+    count, dense = order.count("R"), order.count("D")
+    if (order.count("S"), len(order)) != (n, count + n + dense) or (
+        (count, dense) != (len(attrs["ragged_values_types"]), len(attrs["dense_types"]))
+    ):
+        raise invalid(f"input_order {order!r} does not say what the {n + count + dense} inputs are")
+    key = np.uint64(attrs["hash_key"] & (1 << 64) - 1)
+    limit = np.uint64(attrs["num_buckets"] or (1 << 63) - 1)
+    splits_type, hashed = attrs["out_row_splits_type"].np, attrs["hashed_output"]
+
+    def run(*inputs: Any) -> Any:
+        ragged = []
+        for values, splits in zip(inputs[:count], inputs[count : 2 * count], strict=True):
+            if splits.ndim != 1 or not splits.size or splits[0] != 0 or (splits[1:] < splits[:-1]).any():
+                raise invalid("Invalid value for ragged splits: they must begin with 0 and ascend")
+            if values.ndim != 1 or splits[-1] != len(values):
+                raise invalid("tensor values must be 1D, and the last of the splits their number")
+            ragged.append((splits[1:].astype(np.int64), values))
+        batches = {len(ends) for ends, _ in ragged}
+        if len(batches) > 1:
+            raise invalid("inputs must all have the same batch dimension size.")
+        rest = _columns_of(inputs[2 * count :], n, batches.pop() if batches else None)
+        parts = {"R": iter(ragged), "S": iter(rest[:n]), "D": iter(rest[n:])}
+        columns = [next(parts[kind]) for kind in order]
+        if hashed:
+            places, made, shape = _hashes(columns, key)
+            made = (made % limit).astype(np.int64)
+        else:
+            places, made, shape = _joined(columns, b"_X_")
+        return made, np.searchsorted(places[:, 0], np.arange(shape[0] + 1)).astype(splits_type)
 
     return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from tensorfleet_service.kernels.values import (
     ints,
     invalid,
     shape_text,
+    string_array,
 )
 from tensorfleet_service.threads.running import check as check_step
 
@@ -41,6 +43,8 @@ MAX_WIDTH = 1 << 16
 
 MAX_TEXT = 64 << 20
 """Limit on the bytes of a UTF-8 text that is processed as a whole."""
+
+_HEX = re.compile(rb"[+-]?0[xX][0-9a-fA-F.]+([pP][+-]?[0-9]+)?$")
 
 
 def _decoded(item: bytes) -> str:
@@ -119,6 +123,8 @@ def string_join(node: KernelNode) -> Kernel:
         for x in inputs:
             if x.ndim and x.shape != shape:
                 raise invalid(f"Input shapes do not match: {shape_text(shape)} vs. {shape_text(x.shape)}")
+        if not inputs:
+            return string_array(b"")
         columns = [np.broadcast_to(x, shape).reshape(-1) for x in inputs]
         result = np.empty(int(np.prod(shape)), object)
         for begin in range(0, result.size, PART):
@@ -206,6 +212,13 @@ def _formatter(dtype: DType, attrs: dict[str, Any]) -> Callable[[Any], str]:
     return lambda v: f"%{size}d" % v
 
 
+def _of_hex(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return -math.inf if text[0] == "-" else math.inf
+
+
 @array_kernel("StringToNumber")
 def string_to_number(node: KernelNode) -> Kernel:
     dtype = node.output_types[0]
@@ -219,7 +232,7 @@ def string_to_number(node: KernelNode) -> Kernel:
         if b"_" in text:
             raise ValueError
         if limits is None:
-            return float(text)
+            return _of_hex(text.decode()) if _HEX.match(text) else float(text)
         value = int(text)
         if not limits[0] <= value <= limits[1]:
             raise ValueError

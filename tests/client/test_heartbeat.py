@@ -163,25 +163,25 @@ def test_a_process_that_was_stopped_itself_blames_nobody(monkeypatch: pytest.Mon
     tick(-1e6)
 
 
-def threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name == "heartbeat"]
+def threads() -> set[threading.Thread]:
+    return {t for t in threading.enumerate() if t.name == "heartbeat"}
 
 
 @pytest.mark.parametrize("how", ["forgotten", "dropped"])
 def test_the_thread_runs_while_there_is_somebody_to_look_after(how: str) -> None:
     heart = Heart(LIMIT, Answers())
-    until(lambda: not threads(), SECONDS)  # of sessions that other tests have closed
+    before = threads()  # of sessions of other tests
     for _ in range(2):
         other: Any = Other(lives=True)
         heart.watch(other)
         until(lambda other=other: other.looks > 2, SECONDS)
-        assert len(threads()) == 1
+        (thread,) = threads() - before
         if how == "forgotten":
             heart.forget(other)
         else:
             del other
             gc.collect()
-        until(lambda: not threads(), SECONDS)
+        until(lambda thread=thread: not thread.is_alive(), SECONDS)
 
 
 def test_no_limit() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import socket
 import struct
 import subprocess
@@ -183,14 +184,16 @@ def test_a_client_has_so_many_connections_and_no_more() -> None:
     task = Task(TENSORFLEET_MAX_CLIENT_CONNECTIONS="10")
     try:
         with ExitStack() as stack:
-            for i in range(15):
+            readers = {}
+            for _ in range(15):
                 sock = stack.enter_context(task.connect())
                 sock.sendall(HELLO)
-                reader = Reader(sock)
-                assert reader.read().kind == Kind.HELLO
-                if i < 10:
-                    continue
-                error = unpack_error(reader.read())
+                readers[sock] = Reader(sock)
+                assert readers[sock].read().kind == Kind.HELLO
+            # They are counted after they were greeted, so those that came last need not be the ones too many.
+            until(lambda: len(select.select(list(readers), [], [], 0)[0]) == 5, ANSWER_SECONDS)
+            for sock in select.select(list(readers), [], [], 0)[0]:
+                error = unpack_error(readers[sock].read())
                 assert isinstance(error, errors.ResourceExhaustedError)
                 assert "TENSORFLEET_MAX_CLIENT_CONNECTIONS" in error.message
             # By the Unix socket, each process is a client of its own.

@@ -137,8 +137,16 @@ def test_what_a_step_sent_before_it_ended_is_of_no_use(group: Group, count: int,
     servers, members = group(count)
     for _ in range(2):
         meet(members, size)
-    with pytest.raises(errors.DeadlineExceededError):
-        members[0].reduce(1000.0, size, milliseconds=20)
+    first, *others = (server._worker.collectives for server in servers.servers)
+    late, _ = together(
+        [
+            lambda: members[0].reduce(1000.0, size, milliseconds=500),
+            lambda: soon(lambda: first._members, "it has begun"),
+        ]
+    )
+    assert isinstance(late, errors.DeadlineExceededError), late
+    # Until they hear of it, another one may still meet the step that has ended.
+    soon(lambda: not any(each._standing for each in others), "the others know", 10.0)
     meet(members, size)
     meet(members, size)
     soon(lambda: not servers.remembered(), "all is forgotten", 10.0)

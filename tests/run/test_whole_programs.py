@@ -33,8 +33,8 @@ CALLS = {
 }
 # Steps of all workers are more on the cluster, as some are taken with gradients that are late.
 ON_CLUSTER = {
-    "cnn_records_by_dataset": ["--max_steps=200"],
-    "cnn_records_by_queues": ["--max_steps=200"],
+    "cnn_records_by_dataset": ["--max_steps=300"],
+    "cnn_records_by_queues": ["--max_steps=300"],
     "seq2seq_beam": ["--max_steps=440"],
     "slim_resnet": ["--max_number_of_steps=90"],
 }

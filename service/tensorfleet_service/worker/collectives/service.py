@@ -560,10 +560,14 @@ class Collectives:
         for number, member in list(self._members.items()):
             if member.standing is None or member.standing.base != base:
                 continue
+            left = "error" in fields and member.round_id == round_id
             if not member.is_known:
+                if left:
+                    # What the other one has sent may still arrive, and is no part of what the leader decides.
+                    self._end_round(round_id)
                 # The leader knows whether it waited already when the other one left, or has come since.
                 self._tell_late(number, member)
-            elif "error" in fields and member.round_id == round_id:
+            elif left:
                 self._tell_leader(Verb.LEAVE, number, fields["error"])
                 self._end_member(number, error_of(fields["error"]), tells=False)
 

@@ -20,6 +20,7 @@ from tensorfleet_service.collectives.device_value import DeviceValue
 from tensorfleet_service.collectives.member import Group
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.worker.collectives import nccl
+from tensorfleet_service.worker.collectives.gpu_rounds import GpuRounds
 from tensorfleet_service.worker.collectives.leader import Leader
 from tests.cluster import ops
 from tests.cluster.processes import Cluster
@@ -268,7 +269,7 @@ def test_what_nccl_writes_to_stays_until_it_is_aborted(gpus: Any, is_stand_in: b
     comm, group = _Waiting(), Group()
     group.communicator = comm
     failures: list[BaseException] = []
-    rounds = nccl.Rounds(lambda _, error: failures.append(error))
+    rounds = GpuRounds(lambda _: None, lambda _, error: failures.append(error))
     ring = nccl.NcclRound(
         1, [(call("a"), DeviceValue(xp, xp.asarray(X)), 0, group)], "id", 1, 0, lambda _: None
     )
@@ -296,7 +297,7 @@ def test_rounds_that_get_no_thread_keep_none_from_later_ones(monkeypatch: pytest
     def refuse(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    rounds = nccl.Rounds(lambda *_: None)
+    rounds = GpuRounds(lambda *_: None, lambda *_: None)
     made: Any = Round()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)

@@ -1,8 +1,7 @@
 """Collectives among GPUs by NCCL, in place of the ring through the hosts' memory.
 
 The leader begins a round as any other, and adds the communicator's id if every member is on a GPU of its own
-and has NCCL. All tasks run such rounds one after the other, on a thread of their own, in the order in which
-the leader began them: that order is the same for all, so two rounds never wait for each other.
+and has NCCL.
 
 A round is complete when its work on the GPU is: NCCL's kernels wait for the other members, and if one is lost
 they would wait for good. The end of a round (`end`) aborts its communicators, which ends those kernels; the
@@ -110,9 +109,11 @@ class NcclRound:
         self.results: list[Any] = []
         """The result of each of the task's members, on its GPU."""
         self.connecting = False
+        self.when_ended: Callable[[NcclRound], None] | None = None
+        """Called by `end`."""
 
     def run(self) -> None:
-        """Runs the round, on the thread of `Rounds`. Raises what NCCL and CUDA raise."""
+        """Runs the round, on the thread of `GpuRounds`. Raises what NCCL and CUDA raise."""
         with self._lock:
             if self._ended.is_set():
                 return
@@ -234,61 +235,11 @@ class NcclRound:
         if has_begun and not self.results:
             # Beside the caller, who holds a lock: it waits for the GPU.
             threading.Thread(target=self._abort, name="nccl abort", daemon=True).start()
+        if self.when_ended is not None:
+            self.when_ended(self)
 
     def _abort(self) -> None:
         with self._lock:
             for comm in self._comms:
                 _give_up(comm)
             self._outputs.clear()
-
-
-class Rounds:
-    """The rounds of a task that run on GPUs: one after the other, on a thread that ends with the last one.
-
-    Args:
-        failed: called with a round and the exception that ended it.
-    """
-
-    def __init__(self, failed: Callable[[NcclRound, BaseException], None]) -> None:
-        self._failed = failed
-        self._lock = threading.Lock()
-        self._queue: deque[NcclRound] = deque()
-        self._thread: threading.Thread | None = None
-        self._current: NcclRound | None = None
-
-    def add(self, added: NcclRound) -> None:
-        """Runs a round after those before it. Raises RuntimeError where there is no thread for it."""
-        with self._lock:
-            if self._thread is None:
-                self._start()
-            self._queue.append(added)
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name="nccl", daemon=True)
-        thread.start()  # it waits for the lock
-        self._thread = thread
-
-    def ended(self, round_: NcclRound) -> None:
-        """Notes that a round has ended: NCCL cannot be told to give up while members connect."""
-        with self._lock:
-            if self._current is round_ and round_.connecting:
-                log.warning("NCCL waits for members that will not come; later collectives get another thread")
-                self._current = self._thread = None
-                if self._queue:
-                    self._start()
-
-    def _run(self) -> None:
-        own = threading.current_thread()
-        while True:
-            with self._lock:
-                if self._thread is not own:
-                    return
-                if not self._queue:
-                    self._thread = self._current = None
-                    return
-                current = self._current = self._queue.popleft()
-            try:
-                current.run()
-            except Exception as e:
-                self._failed(current, e)
-            del current

@@ -54,19 +54,30 @@ def new_id() -> str | None:
 class Communicator:
     """One member's part of a group's communicator, kept by its `Group` from round to round."""
 
-    __slots__ = ("comm", "id", "rank", "stream")
+    __slots__ = ("_lock", "comm", "id", "rank", "stream")
 
     def __init__(self, xp: Any, id: str, size: int, rank: int) -> None:
+        self._lock = threading.Lock()  # of the library's communicator, which `abort` frees
         self.id = id
         self.rank = rank
         self.comm = library().NcclCommunicator(size, bytes.fromhex(id), rank)
         self.stream = xp.cuda.Stream(non_blocking=True)
 
+    def check(self) -> None:
+        """Raises what has gone wrong on the GPU, unless the communicator is aborted."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self.comm is not None:
+                    self.comm.check_async_error()
+            finally:
+                self._lock.release()
+
     def abort(self) -> None:
-        """Ends what the communicator does on the GPU, so that nothing waits for lost members."""
-        comm, self.comm = self.comm, None
-        if comm is not None:
-            comm.abort()
+        """Ends what the communicator does on the GPU, so that nothing there waits for lost members."""
+        with self._lock:
+            comm, self.comm = self.comm, None
+            if comm is not None:
+                comm.abort()
 
 
 def _give_up(comm: Communicator) -> None:
@@ -203,9 +214,7 @@ class NcclRound:
             if self._ended.wait(pause):
                 return False
             pause = min(2 * pause, _LONGEST_WAIT)
-            with self._lock:
-                if comm.comm is not None:
-                    comm.comm.check_async_error()
+            comm.check()
         return not self._ended.is_set()
 
     def _final(self, call: Call, value: DeviceValue, out: Any) -> Any:
@@ -239,7 +248,8 @@ class NcclRound:
             self.when_ended(self)
 
     def _abort(self) -> None:
-        with self._lock:
-            for comm in self._comms:
-                _give_up(comm)
-            self._outputs.clear()
+        with self._lock:  # of memory alone: whoever ends a round holds the lock of all
+            comms = list(self._comms)
+        for comm in comms:
+            _give_up(comm)
+        self._outputs.clear()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import errors
 from tensorfleet.wire.frames import Kind
 from tensorfleet_service.collectives.call import Call, Key, Verb, pack
+from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.worker.collectives.sender import streaming
@@ -74,8 +75,11 @@ class LeaderLink:
             streaming(peer).tell(Kind.COLLECTIVE, number, verb, pack(fields), tensors)
             return
         if self._outbox is None:
+            try:
+                self._pool.submit(self._find)
+            except (RuntimeError, MemoryError) as e:
+                raise as_op_error(e, "the search for the leader of a collective") from None
             self._outbox = []
-            self._pool.submit(self._find)
         self._outbox.append((number, verb, pack(fields), tensors))
 
     def tell(self, verb: Verb, number: int, fields: dict[str, Any]) -> None:
@@ -103,9 +107,12 @@ class LeaderLink:
         """
         self._lost = error, time.monotonic()
         rounds = set(self._records.running)
+        kept = {number for number, verb, *_ in self._outbox or () if verb == Verb.JOIN}
 
         def fail(begun: bool) -> None:
             for number, member in list(self._records.members.items()):
+                if number in kept and not member.round_id:
+                    continue  # it goes to the next connection
                 if (member.round_id in rounds) if begun else not member.round_id:
                     text = f"{member.call.title}: the group's leader is lost: {error.message}"
                     self._fail(number, errors.UnavailableError(None, None, text))
@@ -131,8 +138,8 @@ class LeaderLink:
                 left = min(left, max(lost[1] + peers.silence - time.monotonic(), 0.1))
             try:
                 peer = streaming(peers.get(self.task, min(left, timeouts.LEADER_SECONDS)))
-            except errors.OpError as e:
-                error = e
+            except Exception as e:
+                error = as_op_error(e, f"a connection to {self.task}")
             now = time.monotonic()
             waited = now - started
             with records.locked():
@@ -147,13 +154,18 @@ class LeaderLink:
                     late = waited >= member.call.seconds
                     if late or not isinstance(error, errors.UnavailableError):
                         assert error is not None
-                        self._fail(number, _unreached(member.call, waited, error) if late else error)
-                if peer is None and records.members:
+                        self._give_up(number, _unreached(member.call, waited, error) if late else error)
+                if peer is None and any(not member.round_id for member in records.members.values()):
                     continue
                 outbox, self._outbox = self._outbox, None
                 if peer is not None:
                     self._deliver(peer, outbox)
                 return
+
+    def _give_up(self, number: int, error: errors.OpError) -> None:
+        """Fails a member whose request is kept for the leader, which begins no round with it if it comes."""
+        self._fail(number, error)
+        self.tell(Verb.LEAVE, number, {"text": error.message})
 
     def _deliver(self, peer: Peer, outbox: Sequence[tuple[int, Verb, bytes, Sequence[Any]]]) -> None:
         """Sends the leader what was kept for it."""
@@ -161,8 +173,9 @@ class LeaderLink:
             try:
                 peer.tell(Kind.COLLECTIVE, number, verb, meta, tensors)
             except errors.UnavailableError as e:
-                for member in list(self._records.members):
-                    self._fail(member, e)
+                for waiting, member in list(self._records.members.items()):
+                    if not member.round_id:
+                        self._fail(waiting, e)
                 return
             except errors.OpError as e:  # such as no memory for the copy that is sent
                 if verb == Verb.JOIN:
@@ -174,7 +187,7 @@ class LeaderLink:
             if not member.round_id:
                 lost = f"the group's leader is lost, for {seconds:.1f} s"
                 text = f"{member.call.title}: {lost}: {error.message}"
-                self._fail(number, errors.UnavailableError(None, None, text))
+                self._give_up(number, errors.UnavailableError(None, None, text))
 
 
 def _unreached(call: Call, seconds: float, error: errors.OpError) -> errors.OpError:

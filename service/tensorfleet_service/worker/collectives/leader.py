@@ -114,6 +114,12 @@ class _Round:
     stands: bool = False
     deadline: Deadline | None = None
 
+    def device_of(self, place: Place, number: int) -> str:
+        """The device that has come by a join, whose number is one among those of its task."""
+        return next(
+            device for device, join in self.joins.items() if (join.place, join.number) == (place, number)
+        )
+
 
 class Leader:
     """The rounds of all groups.
@@ -177,8 +183,7 @@ class Leader:
             case Verb.LEAVE:
                 found = self._joins.get((place, number))
                 if found is not None:
-                    device = next(d for d, join in found.joins.items() if join.number == number)
-                    self._note_stop(found.key, device, fields["text"])
+                    self._note_stop(found.key, found.device_of(place, number), fields["text"])
                     code = int(fields.get("code", errors.ABORTED))
                     self._fail(found, errors.from_code(code, fields["text"]))
             case Verb.LEFT:
@@ -336,7 +341,7 @@ class Leader:
         if found.stands:
             self._done(place[0], found.id)
             return
-        device = next(device for device, join in found.joins.items() if join.number == number)
+        device = found.device_of(place, number)
         if found.active:
             text = f"{describe(found.key)}: its member {device} has ended it with others"
             self._fail(found, errors.AbortedError(None, None, text))

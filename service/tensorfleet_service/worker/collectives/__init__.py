@@ -1,6 +1,7 @@
 """Collectives between devices, of one task or of several.
 
     leader.py           brings the members of each collective together, on one task of the cluster
+    led_rounds.py       its records of them
     service.py          a task's part: what kernels, connections and the leader ask of it, and its failures
     records.py          the task's members and rounds, and the lock that keeps them in order
     connections.py      the ways of messages to the other tasks

@@ -16,6 +16,8 @@ _FAMILIES: tuple[str, ...] = (
     "array.linspace",
     "array.padding",
     "array.ragged",
+    "array.ragged_counts",
+    "array.ragged_variants",
     "array.rearranging",
     "array.selection",
     "array.shaping",

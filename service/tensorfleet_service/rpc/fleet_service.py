@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tensorfleet.core import shapes
 from tensorfleet.proto import cluster_pb2, fleet_pb2
 from tensorfleet_service.devices import native
-from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, at_once
+from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, at_once
 from tensorfleet_service.worker.progress import stacks
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from tensorfleet_service.observe.health import Health
-from tensorfleet_service.rpc.grpc_server import Call, Prompt, Send, Streams, at_once, parse
+from tensorfleet_service.rpc.grpc_calls import Call, Prompt, Send, Streams, at_once, parse
 
 MAX_WATCHES = 1000  # nobody has to say who they are for one
 PREFIX = "/grpc.health.v1.Health/"

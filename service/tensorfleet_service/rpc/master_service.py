@@ -21,7 +21,7 @@ from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.tensor_protos import as_op_error, proto_of
-from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply
+from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply
 from tensorfleet_service.security.guard import Guard
 
 if TYPE_CHECKING:

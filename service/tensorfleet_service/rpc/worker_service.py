@@ -12,7 +12,7 @@ from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.rendezvous import edge_of
 from tensorfleet_service.net.peer_grpc import SERVICE
 from tensorfleet_service.net.tensor_protos import proto_of, value_of
-from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply, at_once
+from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply, at_once
 from tensorfleet_service.tracing.trace import StepTrace
 
 if TYPE_CHECKING:

@@ -95,7 +95,8 @@ TYPE_CIRCLES = {
         *("tensorfleet.distributions.distribution", "tensorfleet.distributions.kullback_leibler"),
     ),
     "datasets give datasets, and iterators": (
-        *("tensorfleet.data.dataset", "tensorfleet.data.functional", "tensorfleet.data.iterator"),
+        *("tensorfleet.data.batching", "tensorfleet.data.dataset", "tensorfleet.data.functional"),
+        "tensorfleet.data.iterator",
         *("tensorfleet.data.grouping", "tensorfleet.data.sampling", "tensorfleet.data.windowing"),
         "tensorfleet.data.ragged_batches",
     ),

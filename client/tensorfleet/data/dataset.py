@@ -10,19 +10,18 @@ from tensorfleet.core.dims import Dims, merge
 from tensorfleet.core.structures import ELEMENTS as nest
 from tensorfleet.core.type_specs import common_dims, serve_value_type
 from tensorfleet.data import iterator as iterators, sampling
+from tensorfleet.data.batching import BatchingTransformations
 from tensorfleet.data.functional import FunctionalTransformations
 from tensorfleet.data.generator import generate
 from tensorfleet.data.grouping import SelectingTransformations
 from tensorfleet.data.nested import DatasetSpec, serve_datasets
 from tensorfleet.data.options import Options
-from tensorfleet.data.padding import padded_shape, padding_values_of
 from tensorfleet.data.structure import NestedSpec, Structure, components_of, normalize
 from tensorfleet.data.windowing import WindowingTransformations
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.seeds import get_seed
-from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.identity import identity
@@ -37,7 +36,9 @@ AUTOTUNE = -1
 """A number that stands for the runtime's choice."""
 
 
-class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTransformations):
+class Dataset(
+    BatchingTransformations, SelectingTransformations, WindowingTransformations, FunctionalTransformations
+):
     """A sequence of elements, each a nested structure of tensors (`tf.data.Dataset`, of TensorFlow 1.x).
 
     `from_tensor_slices` and other class methods make datasets; each transformation returns a new dataset.
@@ -349,84 +350,6 @@ class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTran
         shards, number = _int64(num_shards, "num_shards"), _int64(index, "index")
         return self._next("ShardDataset", shards, number, name=name)
 
-    def batch(
-        self,
-        batch_size: Any,
-        drop_remainder: Any = False,
-        num_parallel_calls: Any = None,
-        deterministic: bool | None = None,
-        name: str | None = None,
-    ) -> Dataset:
-        """`batch_size` elements at a time, stacked along a new first dimension.
-
-        Args:
-            drop_remainder: leave out the last batch if it is smaller.
-            num_parallel_calls, deterministic: ignored, as stacking needs no parallel calls.
-        """
-        size = _int64(batch_size, "batch_size")
-        drop = convert_to_tensor(drop_remainder, dtypes.bool, "drop_remainder")
-        length = _batch_length(size, drop)
-        dims = [None if d is None else (length, *d) for d in self._structure.dims]
-        return self._next("BatchDatasetV2", size, drop, dims=dims, name=name)
-
-    def padded_batch(
-        self,
-        batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        drop_remainder: Any = False,
-        name: str | None = None,
-    ) -> Dataset:
-        """`batch_size` elements at a time, with each component padded to one shape.
-
-        Args:
-            padded_shapes: shapes in the structure of elements; a size of None or -1 stands for the largest in
-                the batch. By default the static shapes of the components.
-            padding_values: scalars in the structure of elements, or one for all; by default 0 or "".
-
-        Raises:
-            ValueError: the rank of a component is unknown, and no shape is given.
-        """
-        size = _int64(batch_size, "batch_size")
-        drop = convert_to_tensor(drop_remainder, dtypes.bool, "drop_remainder")
-        structure = self._structure
-        if any(structure.nested):
-            raise TypeError("`padded_batch` is not supported for datasets of datasets")
-        if any(structure.sparse):
-            raise TypeError("Batching of padded sparse or ragged tensors is not currently supported")
-        if padded_shapes is None:
-            padded_shapes = structure.output_shapes
-        shapes = [
-            padded_shape(shape, dims)
-            for shape, dims in zip(
-                nest.flatten_up_to(structure.shape_of, padded_shapes), structure.dims, strict=True
-            )
-        ]
-        values = padding_values_of(padding_values, structure)
-        length = _batch_length(size, drop)
-        dims = []
-        for shape in shapes:
-            known = static_value(shape)
-            assert shape.dims is not None
-            sizes = (
-                (None,) * (shape.dims[0] or 0)
-                if known is None
-                else tuple(None if d < 0 else int(d) for d in known)
-            )
-            dims.append((length, *sizes))
-        structure = structure.with_dims(dims)
-        variant = apply_op(
-            "PaddedBatchDatasetV2",
-            self._variant_tensor,
-            size,
-            shapes,
-            values,
-            drop,
-            output_shapes=dims,
-            name=name,
-        )
-        return Dataset._of(variant, structure, self._options)
-
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """The result of `transformation_func` for this dataset.
 
@@ -510,13 +433,6 @@ serve_datasets(Dataset._of)
 def _int64(value: Any, name: str) -> Tensor:
     made: Tensor = convert_to_tensor(value, dtypes.int64, name)
     return made
-
-
-def _batch_length(size: Tensor, drop: Tensor) -> int | None:
-    if not static_value(drop):
-        return None
-    known = static_value(size)
-    return None if known is None else int(known)
 
 
 def _seeds(seed: Any) -> tuple[int, Any]:

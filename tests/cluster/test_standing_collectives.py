@@ -116,7 +116,10 @@ def test_a_step_that_fails_before_it_comes_lets_the_others_go(
     leader = servers.servers[0]._worker.collectives._leader
 
     def fail() -> Any:
-        soon(lambda: all(server._worker.collectives._members for server in servers.servers[:-1]), "they wait")
+        soon(
+            lambda: all(server._worker.collectives._records.members for server in servers.servers[:-1]),
+            "they wait",
+        )
         if known:
             soon(lambda: len(leader._joins) == count - 1, "the leader knows of them")
         return members[-1].fail(size)
@@ -141,12 +144,12 @@ def test_what_a_step_sent_before_it_ended_is_of_no_use(group: Group, count: int,
     late, _ = together(
         [
             lambda: members[0].reduce(1000.0, size, milliseconds=500),
-            lambda: soon(lambda: first._members, "it has begun"),
+            lambda: soon(lambda: bool(first._records.members), "it has begun"),
         ]
     )
     assert isinstance(late, errors.DeadlineExceededError), late
     # Until they hear of it, another one may still meet the step that has ended.
-    soon(lambda: not any(each._standing for each in others), "the others know", 10.0)
+    soon(lambda: not any(len(each._standing) for each in others), "the others know", 10.0)
     meet(members, size)
     meet(members, size)
     soon(lambda: not servers.remembered(), "all is forgotten", 10.0)
@@ -223,7 +226,7 @@ def test_a_member_without_memory_fails_alone_and_lets_the_others_go(
 
     def all_known() -> bool:
         collectives = [server._worker.collectives for server in servers.servers]
-        return all(member.is_known for each in collectives for member in list(each._members.values()))
+        return all(member.is_known for each in collectives for member in list(each._records.members.values()))
 
     def refused(*arguments: Any) -> Any:
         if next(calls) == 1:

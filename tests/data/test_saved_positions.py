@@ -283,3 +283,38 @@ def test_the_element_of_a_step_that_has_ended_is_not_taken_for_the_position() ->
     assert iterator.get_next() == (1,)
     iterator.close()
     pool.close()
+
+
+@pytest.mark.parametrize("then", ["initialize", "close"])
+def test_a_step_that_begins_anew_during_a_restore_is_the_later_one(then: str) -> None:
+    pool = Pool("test")
+    restoring, may_go_on = threading.Event(), threading.Event()
+
+    class SlowToRestore(_Slow):
+        def items(self, run: Run) -> Any:
+            return _SlowToRestore(self)
+
+    class _SlowToRestore(_Numbers):
+        def restore(self, state: Any) -> None:
+            restoring.set()
+            assert may_go_on.wait(20)
+            super().restore(state)
+
+    slow = SlowToRestore()
+    iterator = IteratorResource("", "slow", "", [], [], pool)
+    iterator.initialize(slow)
+    state = _result(iterator.save())
+    thread = threading.Thread(target=iterator.restore, args=(state,))
+    thread.start()
+    assert restoring.wait(20)
+    other = _Slow()
+    if then == "initialize":
+        iterator.initialize(other)
+    else:
+        iterator.close()
+    may_go_on.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert iterator.dataset is (other if then == "initialize" else None)
+    iterator.close()
+    pool.close()

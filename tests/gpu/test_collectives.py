@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from types import SimpleNamespace as Namespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tensorfleet_service.collectives.device_value import DeviceValue
 from tensorfleet_service.collectives.member import Group
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.worker.collectives import nccl
+from tensorfleet_service.worker.collectives.gpu_rounds import GpuRounds
 from tensorfleet_service.worker.collectives.leader import Leader
 from tests.cluster import ops
 from tests.cluster.processes import Cluster
@@ -251,7 +253,7 @@ class _Waiting:
     def allReduce(self, *arguments: Any) -> None:
         pass
 
-    def check_async_error(self) -> None:
+    def check(self) -> None:
         pass
 
     def abort(self) -> None:
@@ -268,7 +270,7 @@ def test_what_nccl_writes_to_stays_until_it_is_aborted(gpus: Any, is_stand_in: b
     comm, group = _Waiting(), Group()
     group.communicator = comm
     failures: list[BaseException] = []
-    rounds = nccl.Rounds(lambda _, error: failures.append(error))
+    rounds = GpuRounds(lambda _: None, lambda _, error: failures.append(error))
     ring = nccl.NcclRound(
         1, [(call("a"), DeviceValue(xp, xp.asarray(X)), 0, group)], "id", 1, 0, lambda _: None
     )
@@ -279,9 +281,65 @@ def test_what_nccl_writes_to_stays_until_it_is_aborted(gpus: Any, is_stand_in: b
     assert not failures
     (out,) = (weakref.ref(each) for each in ring._outputs)
     assert out() is not None, "NCCL still writes to it"
+    assert not ring._lock.locked(), "the task's other rounds would wait for the GPU"
     comm.may_end.set()
     soon(lambda: out() is None, "the memory is given back")
     assert comm.aborted.is_set()
+
+
+def test_a_look_at_the_gpu_keeps_nobody_from_ending_the_round(gpus: Any, is_stand_in: bool) -> None:
+    if not is_stand_in:
+        pytest.skip("on the stand-in only")
+    gpus(1)
+    xp = strict_cupy.module
+    looking, may_go_on = threading.Event(), threading.Event()
+
+    class Slow(_Waiting):
+        def check_async_error(self) -> None:
+            self.check()
+
+        def check(self) -> None:
+            looking.set()
+            assert may_go_on.wait(20)
+
+    comm, group = Slow(), Group()
+    group.communicator = comm
+    rounds = GpuRounds(lambda _: None, lambda *_: None)
+    value = DeviceValue(xp, xp.asarray(X))
+    ring = nccl.NcclRound(1, [(call("a"), value, 0, group)], "id", 1, 0, lambda _: None)
+    rounds.add(ring)
+    assert looking.wait(20)
+    is_free = not ring._lock.locked()
+    may_go_on.set()
+    comm.may_end.set()
+    ring.end()
+    assert comm.aborted.wait(20)
+    assert is_free
+
+
+def test_nothing_looks_at_a_communicator_that_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library frees it then."""
+    calls: list[str] = []
+
+    class Comm:
+        def __init__(self, *about: Any) -> None:
+            pass
+
+        def check_async_error(self) -> None:
+            calls.append("check")
+
+        def abort(self) -> None:
+            made.check()
+            calls.append("abort")
+
+    monkeypatch.setattr(nccl, "library", lambda: Namespace(NcclCommunicator=Comm))
+    xp = Namespace(cuda=Namespace(Stream=lambda non_blocking: None))
+    made = nccl.Communicator(xp, "00", 1, 0)
+    made.check()
+    made.abort()
+    made.check()
+    made.abort()
+    assert calls == ["check", "abort"]
 
 
 def test_rounds_that_get_no_thread_keep_none_from_later_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +354,7 @@ def test_rounds_that_get_no_thread_keep_none_from_later_ones(monkeypatch: pytest
     def refuse(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    rounds = nccl.Rounds(lambda *_: None)
+    rounds = GpuRounds(lambda *_: None, lambda *_: None)
     made: Any = Round()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)

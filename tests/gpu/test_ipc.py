@@ -169,6 +169,50 @@ def test_a_chunk_serves_the_next_connection_once_nobody_writes_to_it(gpus: Calla
     assert len(stock) == 1
 
 
+def test_nobody_waits_while_the_driver_makes_a_chunk(
+    gpus: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, cupy, exports, sent, scope = sender(gpus)
+    made: list[bool] = []
+
+    class Slow(ipc.Chunk):
+        def __init__(self, *about: Any) -> None:
+            made.append(exports._lock.locked())
+            if not made[-1]:
+                # Another step's tensor, which goes by the host and does not ask for a second chunk.
+                assert exports.put(Outgoing(cupy, cupy.asarray(X), 0, 0)) is None
+            super().__init__(*about)
+
+    monkeypatch.setattr(ipc, "Chunk", Slow)
+    with scope:
+        assert exports.put(Outgoing(cupy, cupy.asarray(X), 0, 0)) is None
+    assert made == [False]
+    assert [verb for verb, *_ in sent] == [ipc.Verb.OFFER]
+
+
+def test_a_chunk_that_is_made_while_the_connection_ends_serves_the_next_one(
+    gpus: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus(1)
+    import cupy
+
+    sent: list[Any] = []
+    stock: list[ipc.Chunk] = []
+    exports = ipc.Exports(lambda *about: sent.append(about), stock, Traffic())
+
+    class Late(ipc.Chunk):
+        def __init__(self, *about: Any) -> None:
+            super().__init__(*about)
+            if not exports._lock.locked():
+                exports.close()
+
+    monkeypatch.setattr(ipc, "Chunk", Late)
+    with Scope(cupy, 0):
+        assert exports.put(Outgoing(cupy, cupy.asarray(X), 0, 0)) is None
+    assert len(stock) == 1
+    assert not sent
+
+
 @pytest.mark.parametrize(
     ("verb", "meta"),
     [(ipc.Verb.FREE, struct.pack("<Q", 64)), (ipc.Verb.FREE, b"123"), (9, b"")],

@@ -32,8 +32,7 @@ MIN_CONSUMER_VERSION = 12
 class _Signatures(Protocol):
     """The signatures that a session has run."""
 
-    @property
-    def cache(self) -> dict[Any, Any]: ...
+    def forget(self) -> None: ...
 
 
 class Graph(CollectingGraph):
@@ -262,10 +261,10 @@ class Graph(CollectingGraph):
         with self._lock:
             known = list(self._signatures)
         for signatures in known:
-            signatures.cache.clear()
+            signatures.forget()
 
     def _remember_signatures(self, signatures: _Signatures) -> None:
-        """Has the cache of `signatures` cleared when what may be fed or fetched changes."""
+        """Has `signatures` forget what they keep when what may be fed or fetched changes."""
         with self._lock:
             self._signatures.add(signatures)
 

@@ -5,6 +5,7 @@ A `Run` takes the values of the feed keys, in the order of the keys, and returns
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ from tensorfleet.session.transport import Signature, Transport, Value
 if TYPE_CHECKING:
     from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
 
+REMEMBERED = 10_000
+"""Runs, and signatures, that a session keeps: as many as the master keeps prepared."""
+
 Run = Callable[[Iterable[Any]], Any]
 Prepare = Callable[[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Signature]
 _Key = tuple[Any, ...]
@@ -32,7 +36,8 @@ class Signatures:
 
     Attributes:
         cache: runs by the identities of what they were asked with: `id(fetches)`, or a tuple of that and of
-            the ids of the feed keys. These objects are kept alive, so no other object has their ids.
+            the ids of the feed keys. These objects are kept alive, so no other object has their ids. To be
+            read alone, without the lock.
     """
 
     def __init__(self, graph: Graph, prepare: Prepare, session: SessionRef) -> None:
@@ -41,7 +46,9 @@ class Signatures:
         self._graph = graph
         self._prepare = prepare
         self._signatures: dict[tuple[_Key, _Key, _Key], Signature] = {}
-        self._alive: list[Any] = []
+        self._alive: dict[Any, Any] = {}
+        """What the entries of the cache are named by: it comes before its entry, and goes after it."""
+        self._lock = threading.Lock()  # of changes to these three
         graph._remember_signatures(self)
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
@@ -55,9 +62,23 @@ class Signatures:
             run = self.compile(fetches, keys) if _all_last(fetches, keys) else None
             if run is None:
                 return self._call(fetches, feed_dict, _run)
-            self._alive.append((_copy(fetches), keys))
-            self.cache[cache_key] = run
+            self._keep(cache_key, run, (_copy(fetches), keys))
         return run(feed_dict.values() if feed_dict else ())
+
+    def _keep(self, key: Any, run: Run, named_by: Any) -> None:
+        with self._lock:
+            self._alive[key] = named_by
+            self.cache[key] = run
+            if len(self._alive) > REMEMBERED:
+                oldest = next(iter(self._alive))
+                del self.cache[oldest]
+                del self._alive[oldest]
+
+    def forget(self) -> None:
+        """Looks anew at what has been run: it may not be allowed any longer."""
+        with self._lock:
+            self.cache.clear()
+            self._alive.clear()
 
     def run_traced(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None, options: RunOptions, metadata: RunMetadata
@@ -119,7 +140,11 @@ class Signatures:
         key = (tuple(t.name for t in fed), tuple(t.name for t in tensors), tuple(op.name for op in targets))
         signature = self._signatures.get(key)
         if signature is None:
-            signature = self._signatures[key] = self._prepare(*key)
+            signature = self._prepare(*key)
+            with self._lock:
+                self._signatures[key] = signature
+                if len(self._signatures) > REMEMBERED:
+                    del self._signatures[next(iter(self._signatures))]
         return signature
 
     def partial_run_setup(self, master: Transport, fetches: Any, keys: Any) -> str:

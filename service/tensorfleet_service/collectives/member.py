@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,6 +52,11 @@ class CollectiveMember:
     standing: Standing | None = None
     began: float = 0.0
     is_known: bool = True
+
+    @property
+    def small(self) -> Sequence[Any]:
+        """The tensor that goes to the leader with the request to join, if one does."""
+        return (self.value,) if self.call.is_small and self.value is not None else ()
 
 
 class Round(Protocol):

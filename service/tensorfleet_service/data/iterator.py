@@ -120,9 +120,11 @@ class IteratorResource:
             text = f"The saved position is that of an iterator over another dataset: {e}"
             raise errors.InvalidArgumentError(None, None, text) from None
         with self._lock:
-            old_now, self._place = self._place, place
-        if old_now is not None:
-            old_now.close()
+            # A step that has begun a dataset meanwhile, or ended the iterator, counts as the later one.
+            is_old_yet = self._place is old
+            if is_old_yet:
+                self._place = place
+        (old if is_old_yet else place).close()
 
     @property
     def dataset(self) -> Dataset | None:

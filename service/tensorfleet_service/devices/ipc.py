@@ -130,6 +130,7 @@ class Exports:
         self._chunks: dict[int, Chunk] = {}
         self._numbers = 0
         self._refused = not LIMIT
+        self._offering = False
         self._closed = False
 
     def put(self, value: Outgoing) -> bytes | None:
@@ -183,29 +184,53 @@ class Exports:
     def _offer(self, value: Outgoing, size: int) -> None:
         """Tells the receiver of another chunk; tensors go through it once that one has opened it."""
         with self._lock:
-            if any(not chunk.opened for chunk in self._chunks.values()):
+            if self._refused or self._offering or any(not chunk.opened for chunk in self._chunks.values()):
                 return  # one after the other: the first one tells whether there can be any
             chunk = self._from_stock(value, size)
-            if chunk is None and len(self._chunks) < _MAX_CHUNKS:
-                xp = value.xp
-                # The first tensor of its size decides; later ones of a step find room for a second one.
-                most = LIMIT - self._held(value)
-                try:
-                    chunk = Chunk(xp, value.gpu, value.target, min(max(_CHUNK_BYTES, 2 * size), most))
-                except (xp.cuda.memory.OutOfMemoryError, xp.cuda.runtime.CUDARuntimeError) as e:
-                    log.info("tensors of GPU %d go through the host's memory: %s", value.gpu, e)
-                    self._refused = True
-            if chunk is None:
+            # The first tensor of its size decides; later ones of a step find room for a second one.
+            most = LIMIT - self._held(value)
+            if chunk is None and (len(self._chunks) >= _MAX_CHUNKS or size > most):
                 return
-            self._numbers += 1
-            chunk.reset(self._numbers)
-            self._chunks[chunk.number] = chunk
-        self._send(Verb.OFFER, chunk.number, _OFFER.pack(value.target, chunk.array.size) + chunk.handle)
+            self._offering = True
+        try:
+            if chunk is None:
+                chunk = self._new(value, min(max(_CHUNK_BYTES, 2 * size), most))
+        finally:
+            number = self._offered(chunk)
+        if chunk is not None and number:
+            self._send(Verb.OFFER, number, _OFFER.pack(value.target, chunk.array.size) + chunk.handle)
+
+    def _new(self, value: Outgoing, size: int) -> Chunk | None:
+        """A new chunk, made without the lock, as the driver takes its time; None if the GPU has no memory."""
+        xp = value.xp
+        try:
+            return Chunk(xp, value.gpu, value.target, size)
+        except (xp.cuda.memory.OutOfMemoryError, xp.cuda.runtime.CUDARuntimeError) as e:
+            log.info("tensors of GPU %d go through the host's memory: %s", value.gpu, e)
+            return None
+
+    def _offered(self, chunk: Chunk | None) -> int:
+        """Notes a chunk that is offered now, and returns its number; 0 if none can be."""
+        with self._lock:
+            self._offering = False
+            if chunk is None:
+                self._refused = True
+            elif self._closed:
+                self._stock.append(chunk)
+            else:
+                self._numbers += 1
+                chunk.reset(self._numbers)
+                self._chunks[chunk.number] = chunk
+                return chunk.number
+            return 0
 
     def _from_stock(self, value: Outgoing, size: int) -> Chunk | None:
-        for chunk in self._stock:
+        for chunk in list(self._stock):
             if (chunk.gpu, chunk.target) == (value.gpu, value.target) and chunk.array.size >= size:
-                self._stock.remove(chunk)
+                try:
+                    self._stock.remove(chunk)
+                except ValueError:
+                    continue  # another connection to the same task has taken it
                 return chunk
         return None
 

@@ -8,7 +8,6 @@ calls that take time go to the pool, and `Connection.send` does not wait.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 import time
@@ -35,10 +34,12 @@ from tensorfleet.wire.frames import (
     pushed_edges,
     unpack_error,
 )
-from tensorfleet_service.devices.ipc import Chunk, Exports, Imports, Verb
+from tensorfleet_service.devices.ipc import Chunk, Verb
 from tensorfleet_service.devices.scope import Outgoing
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import limits
+from tensorfleet_service.net.gpu_link import GpuLink
+from tensorfleet_service.net.pending_calls import PendingCalls
 from tensorfleet_service.net.relief import RELIEF
 from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.threads.run_queue import run_queue
@@ -94,12 +95,10 @@ class Peer:
         self._heard = time.monotonic()
         self._encode = partial(encode, arena=connection.arena)
         self._service = service
-        self._ids = itertools.count(1)
         self._lock = threading.Lock()
-        self._calls: dict[int, _Call] = {}
+        self._calls = PendingCalls()
         self._steps: dict[int, tuple[MemberDone, StepTrace | None]] = {}
-        self._exports: Exports | None = None
-        self._imports: Imports | None = None
+        self._gpus: GpuLink | None = None
         self._turn = threading.Lock()  # of the two below
         self._reader: threading.Thread | None = None
         self.began = 0.0
@@ -112,8 +111,8 @@ class Peer:
             traffic: where the tensors are counted.
         """
         if self._connection.arena is not None:  # a process of the same user on this machine
-            self._exports = Exports(self._tell_of_gpu, stock, traffic)
-            self._imports = Imports(self._tell_of_gpu, traffic)
+            service = self._service
+            self._gpus = GpuLink(self._tell_of_gpu, stock, traffic, service.submit, service.gpu)
 
     def _tell_of_gpu(self, verb: Verb, chunk: int, meta: bytes) -> None:
         try:
@@ -153,25 +152,14 @@ class Peer:
 
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
-        waiting = _Call()
-        request_id = next(self._ids)
-        with self._lock:
-            self._check()
-            self._calls[request_id] = waiting
-        try:
-            self._send(encode(Kind.CALL, request_id, method, request.SerializeToString()))
-            if not waiting.ended.wait(timeout):
-                raise errors.DeadlineExceededError(
-                    None,
-                    None,
-                    f"{self.task} ({self.address}) did not answer {method.name} within {timeout:g} s",
-                )
-        finally:
-            with self._lock:
-                self._calls.pop(request_id, None)
-        if waiting.error is not None:
-            raise waiting.error
-        return response.FromString(waiting.meta)
+        self._check()
+        data = request.SerializeToString()
+        what = f"{self.task} ({self.address}) did not answer {method.name}"
+        return response.FromString(
+            self._calls.call(
+                lambda number: self._send(encode(Kind.CALL, number, method, data)), timeout, what
+            )
+        )
 
     def notify(self, method: Method, request: Message) -> None:
         """Makes a call whose answer, and whose failure by a lost connection, do not matter."""
@@ -210,8 +198,8 @@ class Peer:
     def push(self, step_id: int, edge: int, value: Any) -> None:
         """Sends a tensor."""
         if type(value) is Outgoing:
-            exports = self._exports  # which the end of the connection takes away
-            place = None if exports is None or edge >= 1 << 64 else exports.put(value)
+            gpus = self._gpus  # which the end of the connection takes away
+            place = None if gpus is None or edge >= 1 << 64 else gpus.put(value)
             if place is not None:
                 self._send(encode(Kind.PUSH, step_id, edge, place, flags=frames.IN_GPU))
                 return
@@ -407,18 +395,9 @@ class Peer:
 
     def _in_gpu(self, frame: Frame) -> Frame:
         """A PUSH with its tensor, which is in a GPU's memory."""
-        if self._imports is None:
+        if self._gpus is None:
             raise ValueError("a tensor in a GPU's memory, which is not shared")
-        value = self._imports.arrived(frame.meta)
-        return Frame(frame.kind, 0, frame.number, frame.detail, b"", (value,))
-
-    def _about_gpu(self, frame: Frame) -> None:
-        if self._imports is None or self._exports is None:
-            raise ValueError("a message about a GPU's memory, which is not shared")
-        if frame.detail == Verb.OFFER:
-            self._service.submit(self._imports.open, frame.number, frame.meta, self._service.gpu)
-        else:
-            self._exports.answered(frame.detail, frame.number, frame.meta)
+        return Frame(frame.kind, 0, frame.number, frame.detail, b"", (self._gpus.arrived(frame.meta),))
 
     def _handle(self, frame: Frame) -> None:
         match frame.kind:
@@ -431,22 +410,19 @@ class Peer:
             case Kind.COLLECTIVE:
                 self._service.collective(self, frame)
             case Kind.GPU:
-                self._about_gpu(frame)
+                if self._gpus is None:
+                    raise ValueError("a message about a GPU's memory, which is not shared")
+                self._gpus.receive(frame.detail, frame.number, frame.meta)
             case Kind.CALL:
                 self._service.submit(self._answer, frame)
             case Kind.REPLY:
-                call = self._calls.get(frame.number)
-                if call is not None:
-                    call.meta = frame.meta
-                    call.ended.set()
+                self._calls.answer(frame.number, frame.meta)
             case Kind.ERROR:
                 error = unpack_error(frame)
                 if not frame.number:
                     raise ConnectionError(error.message)
-                call = self._calls.get(frame.number)
-                if not self._end_step(frame.number, error, ()) and call is not None:
-                    call.error = error
-                    call.ended.set()
+                if not self._end_step(frame.number, error, ()):
+                    self._calls.answer(frame.number, b"", error)
             case Kind.TRACED:
                 running = self._steps.get(frame.number)
                 if running is not None and running[1] is not None:
@@ -481,24 +457,21 @@ class Peer:
         """Ends everything that waits for the peer, at the end of the connection."""
         with self._lock:
             error = self.lost = self.lost or self._lost_error(cause)
-            calls = list(self._calls.values())
         self._connection.close()
         RELIEF.forget(self)
-        for call in calls:
-            call.error = error
-            call.ended.set()
+        self._calls.end(error)
         while self._steps:
             try:
                 _, (done, _) = self._steps.popitem()
             except KeyError:
                 break  # another thread has taken the last one
             done(error, ())
-        if self._exports is not None:
-            self._exports.close()
+        gpus, self._gpus = self._gpus, None  # which refers to this
+        if gpus is not None:
+            gpus.stop_sending()
         self._service.peer_lost(self)
-        if self._imports is not None:
-            self._imports.close()  # waits for the GPU, so it comes last
-        self._exports = self._imports = None  # which refer to this
+        if gpus is not None:
+            gpus.close()  # waits for the GPU, so it comes last
 
 
 _RUNNING = frozenset((Kind.PUSH, Kind.PUSH_ALL, Kind.RESULT, Kind.RUN_GRAPH))
@@ -512,12 +485,3 @@ _COLLECTIVE = frozenset((Kind.COLLECTIVE, Kind.CHUNK))
 def _check_tensors(frame: Frame, count: int) -> None:
     if len(frame.tensors) != count:
         raise ValueError(f"a frame of kind {frame.kind} with {len(frame.tensors)} tensors, not {count}")
-
-
-class _Call:
-    __slots__ = ("ended", "error", "meta")
-
-    def __init__(self) -> None:
-        self.ended = threading.Event()
-        self.error: errors.OpError | None = None
-        self.meta = b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.session import signatures
 from tensorfleet.session.connect import connect
 from tests.client.session.fake_transport import FakeTransport
 from tests.until import until
@@ -395,3 +397,44 @@ class TestInProcess:
     def test_devices(self) -> None:
         with tf.Session() as session:
             assert session.list_devices()[0].device_type == "CPU"
+
+
+def test_a_session_remembers_so_many_signatures(
+    master: FakeTransport, monkeypatch: pytest.MonkeyPatch, no_collector: None
+) -> None:
+    """A program may run ever other sets of tensors, for days."""
+    monkeypatch.setattr(signatures, "REMEMBERED", 3)
+    session = tf.Session()
+    tensors = [tf.constant(float(i), name=f"c{i}") for i in range(6)]
+    for i, tensor in enumerate(tensors):
+        master.values[tensor.name] = np.float32(i)
+    for _ in range(2):
+        for i, tensor in enumerate(tensors):
+            assert session.run(tensor) == i
+            assert session.run([tensor, tensors[0]]) == [i, 0]
+    known = session._signatures
+    assert len(known.cache) == len(known._alive) == len(known._signatures) == 3
+    assert session.run(tensors[-1]) == 5
+    before = len(master.prepared)
+    session.run([tensors[-1], tensors[0]])
+    assert len(master.prepared) == before, "the last ones are remembered"
+
+
+def test_what_a_session_forgets_is_not_kept_alive(
+    master: FakeTransport, graph: tf.Graph, no_collector: None
+) -> None:
+    class Table:
+        def __init__(self, tensor: Any) -> None:
+            self.tensor = tensor
+
+        def _as_graph_element(self) -> Any:
+            return self.tensor
+
+    session = tf.Session()
+    table = Table(tf.constant(1.0))
+    session.run([table])
+    alive = weakref.ref(table)
+    del table
+    assert alive() is not None, "no other object may have its id"
+    graph.prevent_fetching(tf.constant(2.0).op)
+    assert alive() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -16,6 +17,7 @@ from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.pool import Pool
 from tensorfleet_service.worker.collectives.service import Collectives
+from tests.cluster.together import soon
 from tests.service.collectives.test_collectives import call
 
 HERE, LEADER = (f"/job:worker/replica:0/task:{i}" for i in (0, 1))
@@ -116,6 +118,129 @@ def test_a_result_reaches_the_member(pool: Pool, kind: str) -> None:
     try:
         collectives.receive(peer, Frame(Kind.COLLECTIVE, 0, 7, Verb.RESULT, pack(fields), (result,)))
         assert outcome(future) is result
+    finally:
+        collectives.close()
+
+
+class LateConnection(OneConnection):
+    """The way to a leader that is not there until `comes` is set; then its connection is lost, or is not."""
+
+    def __init__(self, peer: Peer) -> None:
+        super().__init__(peer, is_there=False)
+        self.comes = Event()
+
+    def get(self, task: str, seconds: float) -> Peer:
+        if not self.comes.wait(min(seconds, 0.05)):
+            raise errors.UnavailableError(None, None, "nobody is there yet")
+        return self.peer
+
+
+def joined(collectives: Collectives, request: Call, device: int, seconds: float) -> Future:
+    name = f"{HERE}/device:CPU:{device}"
+    group = collectives.group(name, request.group_key)
+    return collectives.join(replace(request, device=name, seconds=seconds), X, group)
+
+
+def test_a_leader_that_comes_late_is_told_of_members_that_have_left_before(pool: Pool) -> None:
+    """Else it would begin a round with them, for which the others wait."""
+    peer = SilentPeer(None)
+    collectives = Collectives(HERE, 1, pool)
+    peers: Any = LateConnection(peer)
+    collectives.connect(peers, LEADER)
+    try:
+        first, _ = (joined(collectives, call("reduce", [X, X, X]), i, (0.1, 60.0)[i]) for i in range(2))
+        with pytest.raises(errors.DeadlineExceededError, match="leader was not reached"):
+            outcome(first)
+        peers.comes.set()
+        soon(lambda: (Verb.JOIN, 2) in peer.told, "the leader hears of the other one", 10.0)
+        soon(lambda: len(peer.told) == 3, "the leader has heard all", 10.0)
+        assert peer.told.index((Verb.LEAVE, 1)) > peer.told.index((Verb.JOIN, 1))
+    finally:
+        collectives.close()
+
+
+def test_who_joins_while_the_leaders_connection_ends_waits_for_the_next_one(pool: Pool) -> None:
+    peer = SilentPeer(None)
+    peer.lost = errors.UnavailableError(None, None, "the leader is gone")
+    collectives = Collectives(HERE, 1, pool)
+    peers: Any = LateConnection(peer)
+    collectives.connect(peers, LEADER)
+    try:
+        joined(collectives, call("reduce", [X, X]), 0, 60.0)
+        collectives.lost(peer)
+        assert len(collectives) == 1
+        peers.comes.set()
+        soon(lambda: peer.told == [(Verb.JOIN, 1)], "the leader hears of it", 10.0)
+    finally:
+        collectives.close()
+
+
+def test_a_round_that_has_begun_goes_on_without_the_leader(pool: Pool) -> None:
+    peer = SilentPeer(errors.UnavailableError(None, None, "the leader is gone again"))
+    collectives = Collectives(HERE, 1, pool)
+    peers: Any = LateConnection(peer)
+    collectives.connect(peers, LEADER)
+    try:
+        joined(collectives, call("reduce", [X, X]), 0, 60.0)
+        collectives._records.members[1].round_id = 9  # as if the leader had begun it
+        second = joined(collectives, replace(call("reduce", [X, X]), instance_key=8), 0, 60.0)
+        peers.comes.set()
+        with pytest.raises(errors.UnavailableError, match="gone again"):
+            outcome(second)
+        assert list(collectives._records.members) == [1]
+    finally:
+        collectives.close()
+
+
+def test_who_cannot_look_for_the_leader_lets_the_next_one_look(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = SilentPeer(None)
+    collectives = Collectives(HERE, 1, pool)
+    peers: Any = OneConnection(peer, is_there=False)
+    collectives.connect(peers, LEADER)
+
+    def refuse(*work: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def damaged(task: str, seconds: float) -> Peer:
+        raise ValueError("what the leader says is no message")
+
+    request = call("reduce", [X, X])
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(pool, "submit", refuse)
+            with pytest.raises(errors.OpError, match="new thread"):
+                outcome(joined(collectives, request, 0, 60.0))
+        with monkeypatch.context() as patch:
+            patch.setattr(peers, "get", damaged)
+            with pytest.raises(errors.OpError, match="no message"):
+                outcome(joined(collectives, request, 0, 60.0))
+        assert not len(collectives)
+        joined(collectives, request, 0, 60.0)
+        soon(lambda: (Verb.JOIN, 3) in peer.told, "the leader hears of it", 10.0)
+    finally:
+        collectives.close()
+
+
+def test_without_members_that_wait_nobody_looks_for_the_leader(pool: Pool) -> None:
+    looked: list[str] = []
+
+    class Elsewhere(OneConnection):
+        def get(self, task: str, seconds: float) -> Peer:
+            looked.append(task)
+            raise errors.InvalidArgumentError(None, None, "it is another task")
+
+    collectives = Collectives(HERE, 1, pool)
+    peers: Any = Elsewhere(SilentPeer(None), is_there=False)
+    collectives.connect(peers, LEADER)
+    try:
+        with collectives._records.locked():
+            begun = joined(collectives, call("reduce", [X, X]), 0, 60.0)
+            collectives._records.members[1].round_id = 9  # as if the leader had begun it
+        soon(lambda: collectives._link._outbox is None, "it is given up", 10.0)
+        assert looked == [LEADER]
+        begun.cancel()
     finally:
         collectives.close()
 

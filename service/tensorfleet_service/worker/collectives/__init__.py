@@ -1,9 +1,17 @@
 """Collectives between devices, of one task or of several.
 
-    leader.py    brings the members of each collective together, on one task of the cluster
-    sender.py    sends the data to the next task
-    early.py     chunks that arrive before their collective begins
-    service.py   a task's part: its members, its messages, and its failures
+    leader.py           brings the members of each collective together, on one task of the cluster
+    led_rounds.py       its records of them
+    service.py          a task's part: what kernels, connections and the leader ask of it, and its failures
+    records.py          the task's members and rounds, and the lock that keeps them in order
+    connections.py      the ways of messages to the other tasks
+    leader_link.py      the way to the leader, which may have to be found first
+    host_rounds.py      rounds whose data goes by the hosts' memory
+    sender.py           sends that data to the next task
+    early.py            chunks that arrive before their round begins
+    gpu_rounds.py       rounds among GPUs, one after the other
+    nccl.py             such a round
+    standing_rounds.py  rounds that begin without the leader
 
 and, without I/O, in the room `collectives`:
 

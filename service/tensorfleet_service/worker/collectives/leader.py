@@ -11,7 +11,6 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
@@ -21,10 +20,11 @@ from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.net import limits
 from tensorfleet_service.worker.collectives import nccl
+from tensorfleet_service.worker.collectives.led_rounds import Join, LedRound
 
 if TYPE_CHECKING:
     from tensorfleet_service.net.peer import Peer
-    from tensorfleet_service.threads.deadlines import Deadline, Deadlines
+    from tensorfleet_service.threads.deadlines import Deadlines
 
 _REMEMBERED_STOPS = 100
 
@@ -56,65 +56,6 @@ def choose(tasks: Iterable[str], configured: str) -> str:
     return names[min(name for name in names if not jobs or name[0] == jobs[0])]
 
 
-@dataclass(slots=True)
-class _Join:
-    """A member that has come.
-
-    Attributes:
-        peer: its task's connection, None on the leader's own task.
-        value: its tensor, where it is small and not to be received.
-        after: the last standing round that it has begun before, by its base and number.
-        base, rounds: the standing round that it has begun itself; 0 if it has not.
-        age: the time that it has waited, in seconds.
-        record: the number of the device's record of the group, which has its part of a communicator.
-    """
-
-    peer: Peer | None
-    place: Place
-    number: int
-    call: Call
-    known: list[Place]
-    value: Any
-    after: tuple[int, int] | None = None
-    base: int = 0
-    rounds: int = 0
-    age: float = 0.0
-    record: int = 0
-
-    def may_meet(self, other: _Join) -> bool:
-        """Whether the other member may be in the same round, and does not come from the one of this."""
-        if self.base and other.base == self.base:
-            return self.rounds == other.rounds
-        return not (self._is_behind(other) or other._is_behind(self))
-
-    def _is_behind(self, other: _Join) -> bool:
-        """Whether this member is in a standing round that the other one has begun before."""
-        return (
-            self.base != 0
-            and other.after is not None
-            and (other.after[0] == self.base and other.after[1] >= self.rounds)
-        )
-
-
-@dataclass(slots=True, eq=False)
-class _Round:
-    """A collective that has not ended.
-
-    Attributes:
-        joins: the members that have come, by device.
-        active: the tasks that are not done yet, once it has begun.
-        stands: whether its members have begun it themselves.
-    """
-
-    id: int
-    key: Key
-    joins: dict[str, _Join] = field(default_factory=dict)
-    active: set[str] = field(default_factory=set)
-    started: float = field(default_factory=time.monotonic)
-    stands: bool = False
-    deadline: Deadline | None = None
-
-
 class Leader:
     """The rounds of all groups.
 
@@ -142,9 +83,9 @@ class Leader:
         self._alive = alive
         self._tasks = tasks
         # Several for one key if a device has come again before the others, as steps may overlap.
-        self._pending: dict[Key, list[_Round]] = {}
-        self._rounds: dict[int, _Round] = {}
-        self._joins: dict[tuple[Place, int], _Round] = {}
+        self._pending: dict[Key, list[LedRound]] = {}
+        self._rounds: dict[int, LedRound] = {}
+        self._joins: dict[tuple[Place, int], LedRound] = {}
         self._communicators: dict[int, tuple[list[tuple[str, int, int]], str]] = {}
         self._stops: deque[tuple[float, Key, str, str]] = deque(maxlen=_REMEMBERED_STOPS)
 
@@ -163,22 +104,11 @@ class Leader:
         place = self._here if peer is None else (peer.task, peer.incarnation)
         match verb:
             case Verb.JOIN | Verb.LATE:
-                known = [(str(device), int(incarnation)) for device, incarnation in fields["known"]]
-                call = Call.from_dict(fields["call"])
-                join = _Join(peer, place, number, call, known, _small_value(call, tensors))
-                join.record = int(fields.get("record", 0))
-                if fields["after"] is not None:
-                    base, rounds = fields["after"]
-                    join.after = int(base), int(rounds)
-                if verb == Verb.LATE:
-                    join.base, join.rounds = int(fields["base"]), int(fields["rounds"])
-                    join.age = max(0.0, float(fields["age"]))  # 0 for NaN
-                self._join(join)
+                self._join(Join.of_message(peer, place, verb, number, fields, tensors))
             case Verb.LEAVE:
                 found = self._joins.get((place, number))
                 if found is not None:
-                    device = next(d for d, join in found.joins.items() if join.number == number)
-                    self._note_stop(found.key, device, fields["text"])
+                    self._note_stop(found.key, found.device_of(place, number), fields["text"])
                     code = int(fields.get("code", errors.ABORTED))
                     self._fail(found, errors.from_code(code, fields["text"]))
             case Verb.LEFT:
@@ -197,7 +127,7 @@ class Leader:
             case _:
                 raise ValueError(f"the leader of a collective has received a message of kind {verb}")
 
-    def _join(self, join: _Join) -> None:
+    def _join(self, join: Join) -> None:
         call = join.call
         for device, incarnation in join.known:
             if not self._alive((task_of(device), incarnation)):
@@ -226,7 +156,7 @@ class Leader:
             None,
         )
         if waiting is None:
-            waiting = _Round(secrets.randbits(63), call.key, started=now - join.age)
+            waiting = LedRound(secrets.randbits(63), call.key, started=now - join.age)
             self._rounds[waiting.id] = waiting
             pending.append(waiting)
         first = next(iter(waiting.joins.values()), join)
@@ -240,7 +170,7 @@ class Leader:
         if len(waiting.joins) == call.group_size:
             self._start(waiting)
 
-    def _limit(self, waiting: _Round, seconds: float) -> None:
+    def _limit(self, waiting: LedRound, seconds: float) -> None:
         """Ends the round after `seconds`, unless it has ended before."""
         if waiting.deadline is not None:
             if waiting.deadline.time <= time.monotonic() + seconds:
@@ -248,7 +178,7 @@ class Leader:
             waiting.deadline.cancel()
         waiting.deadline = self._deadlines.after(seconds, lambda: self._locked(self._expire, waiting))
 
-    def _start(self, complete: _Round) -> None:
+    def _start(self, complete: LedRound) -> None:
         self._settle(complete)
         ranks = [complete.joins[device] for device in sorted(complete.joins, key=order)]
         senders = [join.call.device for join in ranks if join.call.sends]
@@ -292,7 +222,7 @@ class Leader:
                 }
             self._send(own[0].peer, Verb.START, complete.id, start, ())
 
-    def _communicator_of(self, group_key: int, ranks: list[_Join]) -> str | None:
+    def _communicator_of(self, group_key: int, ranks: list[Join]) -> str | None:
         """The id of the NCCL communicator of these members; None where they use the ring.
 
         It is that of the group's last round, unless a round has failed since, or a device has a new record of
@@ -309,7 +239,7 @@ class Leader:
                 del self._communicators[next(iter(self._communicators))]
         return found
 
-    def _answer(self, complete: _Round, ranks: list[_Join], members: list[Place]) -> None:
+    def _answer(self, complete: LedRound, ranks: list[Join], members: list[Place]) -> None:
         """Computes the result of small tensors and sends it to all: the way through the ring is longer."""
         try:
             result = combine(ranks[0].call, [join.value for join in ranks])
@@ -317,7 +247,7 @@ class Leader:
             self._fail(complete, as_op_error(e, f"{describe(complete.key)} on {self._here[0]}"))
             return
         self._forget(complete)
-        for joins in _by_task(complete):
+        for joins in complete.by_task():
             fields = {"joins": [join.number for join in joins], "members": members}
             self._send(joins[0].peer, Verb.RESULT, complete.id, fields, (result,))
 
@@ -336,7 +266,7 @@ class Leader:
         if found.stands:
             self._done(place[0], found.id)
             return
-        device = next(device for device, join in found.joins.items() if join.number == number)
+        device = found.device_of(place, number)
         if found.active:
             text = f"{describe(found.key)}: its member {device} has ended it with others"
             self._fail(found, errors.AbortedError(None, None, text))
@@ -349,7 +279,7 @@ class Leader:
         """Remembers for a moment who will not come, for members that have waited without the leader."""
         self._stops.append((time.monotonic(), key, device, text))
 
-    def _settle(self, settled: _Round) -> None:
+    def _settle(self, settled: LedRound) -> None:
         """Removes a round from those that members may join."""
         pending = self._pending.get(settled.key, [])
         if settled in pending:
@@ -357,7 +287,7 @@ class Leader:
             if not pending:
                 del self._pending[settled.key]
 
-    def _forget(self, ended: _Round) -> None:
+    def _forget(self, ended: LedRound) -> None:
         del self._rounds[ended.id]
         self._settle(ended)
         for join in ended.joins.values():
@@ -365,14 +295,14 @@ class Leader:
         if ended.deadline is not None and ended.deadline.pending:
             ended.deadline.cancel()
 
-    def _fail(self, failed: _Round, error: errors.OpError) -> None:
+    def _fail(self, failed: LedRound, error: errors.OpError) -> None:
         """Ends a round for all members that have come."""
         self._communicators.pop(failed.key[0], None)
         self._forget(failed)
-        for joins in _by_task(failed):
+        for joins in failed.by_task():
             self._send(joins[0].peer, Verb.FAIL, failed.id, _failure(joins, error), ())
 
-    def _refuse(self, join: _Join, error: errors.OpError) -> None:
+    def _refuse(self, join: Join, error: errors.OpError) -> None:
         """Fails a single member."""
         self._send(join.peer, Verb.FAIL, 0, _failure([join], error), ())
 
@@ -393,7 +323,7 @@ class Leader:
                 text = f"{describe(found.key)} has lost its member {names}: {error.message}"
                 self._fail(found, errors.UnavailableError(None, None, text))
 
-    def _expire(self, late: _Round) -> None:
+    def _expire(self, late: LedRound) -> None:
         if late.id not in self._rounds:
             return
         joins = sorted(late.joins, key=order)
@@ -408,7 +338,7 @@ class Leader:
             )
         self._fail(late, errors.DeadlineExceededError(None, None, f"{describe(late.key)} {text}"))
 
-    def _missing(self, late: _Round, joins: Sequence[str]) -> str:
+    def _missing(self, late: LedRound, joins: Sequence[str]) -> str:
         """The missing members of the group's last collective, else the tasks without a member here."""
         known = {device for join in late.joins.values() for device, _ in join.known} - late.joins.keys()
         if known:
@@ -421,32 +351,7 @@ class Leader:
         return "no other device of these tasks"
 
 
-def _by_task(found: _Round) -> Iterable[list[_Join]]:
-    """The members that have come, those of a task together."""
-    tasks: dict[Place, list[_Join]] = {}
-    for join in found.joins.values():
-        tasks.setdefault(join.place, []).append(join)
-    return tasks.values()
-
-
-def _small_value(call: Call, tensors: Sequence[Any]) -> Any:
-    """The tensor that came with a request to join; None where none belongs there.
-
-    Raises:
-        ValueError: there is one too many or too few, or it is not what the request says.
-    """
-    has_value = call.is_small and (call.kind != "broadcast" or call.sends)
-    if len(tensors) != has_value:
-        raise ValueError(f"a request to join a collective came with {len(tensors)} tensors")
-    if not has_value:
-        return None
-    (value,) = tensors
-    if value.shape != call.shape or value.dtype != call.dtype:
-        raise ValueError(f"a request to join a collective came with a tensor {value.dtype}{value.shape}")
-    return value
-
-
-def _failure(joins: Sequence[_Join], error: errors.OpError) -> dict[str, Any]:
+def _failure(joins: Sequence[Join], error: errors.OpError) -> dict[str, Any]:
     return {"joins": [join.number for join in joins], **error_fields(error)}
 
 

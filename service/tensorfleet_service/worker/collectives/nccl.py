@@ -1,8 +1,7 @@
 """Collectives among GPUs by NCCL, in place of the ring through the hosts' memory.
 
 The leader begins a round as any other, and adds the communicator's id if every member is on a GPU of its own
-and has NCCL. All tasks run such rounds one after the other, on a thread of their own, in the order in which
-the leader began them: that order is the same for all, so two rounds never wait for each other.
+and has NCCL.
 
 A round is complete when its work on the GPU is: NCCL's kernels wait for the other members, and if one is lost
 they would wait for good. The end of a round (`end`) aborts its communicators, which ends those kernels; the
@@ -55,19 +54,30 @@ def new_id() -> str | None:
 class Communicator:
     """One member's part of a group's communicator, kept by its `Group` from round to round."""
 
-    __slots__ = ("comm", "id", "rank", "stream")
+    __slots__ = ("_lock", "comm", "id", "rank", "stream")
 
     def __init__(self, xp: Any, id: str, size: int, rank: int) -> None:
+        self._lock = threading.Lock()  # of the library's communicator, which `abort` frees
         self.id = id
         self.rank = rank
         self.comm = library().NcclCommunicator(size, bytes.fromhex(id), rank)
         self.stream = xp.cuda.Stream(non_blocking=True)
 
+    def check(self) -> None:
+        """Raises what has gone wrong on the GPU, unless the communicator is aborted."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self.comm is not None:
+                    self.comm.check_async_error()
+            finally:
+                self._lock.release()
+
     def abort(self) -> None:
-        """Ends what the communicator does on the GPU, so that nothing waits for lost members."""
-        comm, self.comm = self.comm, None
-        if comm is not None:
-            comm.abort()
+        """Ends what the communicator does on the GPU, so that nothing there waits for lost members."""
+        with self._lock:
+            comm, self.comm = self.comm, None
+            if comm is not None:
+                comm.abort()
 
 
 def _give_up(comm: Communicator) -> None:
@@ -110,9 +120,11 @@ class NcclRound:
         self.results: list[Any] = []
         """The result of each of the task's members, on its GPU."""
         self.connecting = False
+        self.when_ended: Callable[[NcclRound], None] | None = None
+        """Called by `end`."""
 
     def run(self) -> None:
-        """Runs the round, on the thread of `Rounds`. Raises what NCCL and CUDA raise."""
+        """Runs the round, on the thread of `GpuRounds`. Raises what NCCL and CUDA raise."""
         with self._lock:
             if self._ended.is_set():
                 return
@@ -202,9 +214,7 @@ class NcclRound:
             if self._ended.wait(pause):
                 return False
             pause = min(2 * pause, _LONGEST_WAIT)
-            with self._lock:
-                if comm.comm is not None:
-                    comm.comm.check_async_error()
+            comm.check()
         return not self._ended.is_set()
 
     def _final(self, call: Call, value: DeviceValue, out: Any) -> Any:
@@ -234,61 +244,12 @@ class NcclRound:
         if has_begun and not self.results:
             # Beside the caller, who holds a lock: it waits for the GPU.
             threading.Thread(target=self._abort, name="nccl abort", daemon=True).start()
+        if self.when_ended is not None:
+            self.when_ended(self)
 
     def _abort(self) -> None:
-        with self._lock:
-            for comm in self._comms:
-                _give_up(comm)
-            self._outputs.clear()
-
-
-class Rounds:
-    """The rounds of a task that run on GPUs: one after the other, on a thread that ends with the last one.
-
-    Args:
-        failed: called with a round and the exception that ended it.
-    """
-
-    def __init__(self, failed: Callable[[NcclRound, BaseException], None]) -> None:
-        self._failed = failed
-        self._lock = threading.Lock()
-        self._queue: deque[NcclRound] = deque()
-        self._thread: threading.Thread | None = None
-        self._current: NcclRound | None = None
-
-    def add(self, added: NcclRound) -> None:
-        """Runs a round after those before it. Raises RuntimeError where there is no thread for it."""
-        with self._lock:
-            if self._thread is None:
-                self._start()
-            self._queue.append(added)
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name="nccl", daemon=True)
-        thread.start()  # it waits for the lock
-        self._thread = thread
-
-    def ended(self, round_: NcclRound) -> None:
-        """Notes that a round has ended: NCCL cannot be told to give up while members connect."""
-        with self._lock:
-            if self._current is round_ and round_.connecting:
-                log.warning("NCCL waits for members that will not come; later collectives get another thread")
-                self._current = self._thread = None
-                if self._queue:
-                    self._start()
-
-    def _run(self) -> None:
-        own = threading.current_thread()
-        while True:
-            with self._lock:
-                if self._thread is not own:
-                    return
-                if not self._queue:
-                    self._thread = self._current = None
-                    return
-                current = self._current = self._queue.popleft()
-            try:
-                current.run()
-            except Exception as e:
-                self._failed(current, e)
-            del current
+        with self._lock:  # of memory alone: whoever ends a round holds the lock of all
+            comms = list(self._comms)
+        for comm in comms:
+            _give_up(comm)
+        self._outputs.clear()

@@ -38,6 +38,8 @@ _TYPES: dict[int, np.dtype[Any]] = {
 class Column:
     """The values of one feature in several Examples.
 
+    The arrays that it gives have their values once `Found.fill` has been called.
+
     Attributes:
         counts: the number of values of each Example.
         total: their sum.
@@ -110,6 +112,10 @@ class Found(ABC):
             ValueError: a varint in it is longer than ten bytes.
         """
 
+    @abstractmethod
+    def fill(self) -> None:
+        """Writes the values of all arrays that columns have given, where that is not done yet."""
+
 
 def find(scanner: Scanner, items: list[bytes]) -> Found:
     """The features of Examples.
@@ -158,6 +164,9 @@ class _ByNumpy(Found):
         counts = np.array(lengths, np.int64)
         return Column(values, counts, len(values), max(lengths, default=0))
 
+    def fill(self) -> None:
+        """The columns have their values from the beginning."""
+
 
 def _strings(pieces: list[bytes], kinds: list[int]) -> tuple[Array, list[int]]:
     if kinds.count(BYTES) == len(kinds):
@@ -189,6 +198,7 @@ class _Compiled(Found):
         self._kinds = np.empty(shape, np.uint8)
         self._spans = np.empty((*shape, 2), np.int64)
         self._counts = np.empty(shape, np.int64)
+        self._wanted: list[tuple[Any, ...]] = []
         self.irregular: list[int]
         self._sets: list[int]
         self.irregular, self._sets, self._totals, self._longest = native.native.scan_examples(
@@ -204,29 +214,51 @@ class _Compiled(Found):
     def column(self, place: int, kind: int) -> Column:
         if self._sets[place] >> _OVERLONG & 1:
             raise ValueError("a varint is longer than ten bytes")
-        where = self._items, self._kinds[place], self._spans[place], self._counts[place]
-        return _Encoded(where, _TYPES[kind], self._totals[place], self._longest[place])
+        return _Encoded(
+            self._wanted, place, self._counts[place], _TYPES[kind], self._totals[place], self._longest[place]
+        )
+
+    def fill(self) -> None:
+        # One call for all: each has to look at the items, and the numbers are read while strings are made.
+        wanted = tuple(self._wanted)
+        self._wanted.clear()
+        where = self._items, len(self._kinds), self._kinds, self._spans, self._counts
+        native.native.example_values(*where, wanted, thread_count())
 
 
 class _Encoded(Column):
-    """Values that are decoded only when their destination is known."""
+    """Values that are decoded when the destinations of all are known.
 
-    def __init__(self, where: tuple[Any, ...], dtype: np.dtype[Any], total: int, longest: int) -> None:
-        self.counts = where[3]
+    Args:
+        wanted: takes the arrays to fill, as `example_values` wants them.
+        place: of the feature.
+    """
+
+    def __init__(
+        self,
+        wanted: list[tuple[Any, ...]],
+        place: int,
+        counts: Array,
+        dtype: np.dtype[Any],
+        total: int,
+        longest: int,
+    ) -> None:
+        self.counts = counts
         self.total = total
         self.longest = longest
         self.dtype = dtype
-        self._where = where
+        self._wanted = wanted
+        self._place = place
 
     def values(self) -> Array:
         values = np.empty(self.total, self.dtype)
-        native.native.example_values(*self._where, values, -1, None, thread_count())
+        self._wanted.append((self._place, values, -1, None))
         return values
 
     def values_and_indices(self) -> tuple[Array, Array]:
         values, indices = np.empty(self.total, self.dtype), np.empty((self.total, 2), np.int64)
-        native.native.example_values(*self._where, values, -1, indices, thread_count())
+        self._wanted.append((self._place, values, -1, indices))
         return values, indices
 
     def _fill(self, result: Array) -> None:
-        native.native.example_values(*self._where, result, result.shape[1], None, thread_count())
+        self._wanted.append((self._place, result, result.shape[1], None))

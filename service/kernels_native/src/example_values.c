@@ -14,11 +14,9 @@
 #define BLOCK 512 /* items of a part */
 
 struct column {
-  const uint8_t *kinds;
-  const struct span *spans;
-  const int64_t *counts;
+  const struct place *places; /* of its values in each item */
   Py_buffer out, indices; /* `obj` is NULL where there is none */
-  int64_t *places;        /* [values, 2], or NULL */
+  int64_t *rows_and_columns; /* [values, 2], or NULL */
   long width;             /* of the rows of `out`; -1: items' values follow each other */
   int64_t total;
   char format; /* f, l or q, O */
@@ -51,7 +49,7 @@ struct fill {
   int failed;
 };
 
-/* ---- numbers ------------------------------------------------------------------------------------------------ */
+/* ---- numbers, and the places of values ---------------------------------------------------------------------- */
 
 /* The number of up to eight bytes of which the low seven bits count, the lowest first. */
 static inline uint64_t joined(uint64_t word) {
@@ -98,7 +96,7 @@ static long packed_integers(const uint8_t *p, const uint8_t *end, const uint8_t 
 }
 
 /* The numbers in a span, of which there must be `count`. */
-static int numbers(uint8_t kind, const uint8_t *p, const uint8_t *end, const uint8_t *limit, int is_float, void *out,
+static int numbers(int kind, const uint8_t *p, const uint8_t *end, const uint8_t *limit, int is_float, void *out,
                    long count) {
   if (kind == MISSING) return count == 0;
   if (kind == FLOATS && is_float) {
@@ -112,13 +110,13 @@ static int numbers(uint8_t kind, const uint8_t *p, const uint8_t *end, const uin
 
 /* Whether the span of an item lies in it. */
 static inline int is_inside(const struct column *c, const struct item *items, long i) {
-  return c->spans[i].begin >= 0 && c->spans[i].begin <= c->spans[i].end && c->spans[i].end <= items[i].size;
+  const struct place *at = &c->places[i];
+  return at->begin >= 0 && at->begin <= at->end && at->end <= items[i].size;
 }
 
 static inline void write_places(const struct column *c, long i, int64_t begin) {
-  if (c->places == NULL) return;
-  int64_t *place = c->places + 2 * begin;
-  for (int64_t j = 0; j < c->counts[i]; j++, place += 2) {
+  int64_t *place = c->rows_and_columns + 2 * begin;
+  for (int64_t j = 0; j < c->places[i].count; j++, place += 2) {
     place[0] = i;
     place[1] = j;
   }
@@ -129,14 +127,15 @@ static int run_part(const struct fill *f, const struct part *part) {
   const int is_float = c->format == 'f', size = is_float ? 4 : 8;
   const long end = f->count - part->first < BLOCK ? f->count : part->first + BLOCK;
   int64_t begin = part->begin;
-  for (long i = part->first; i < end; i++) {
+  for (long i = part->first; c->rows_and_columns != NULL && i < end; begin += c->places[i++].count) write_places(c, i, begin);
+  begin = part->begin;
+  for (long i = part->first; c->format != 'O' && i < end; i++) {
     if (!is_inside(c, f->items, i)) return 0;
     const uint8_t *data = f->items[i].data;
-    if (!numbers(c->kinds[i], data + c->spans[i].begin, data + c->spans[i].end, data + f->items[i].size, is_float,
-                 (char *)c->out.buf + begin * size, c->counts[i]))
+    if (!numbers(c->places[i].kind, data + c->places[i].begin, data + c->places[i].end, data + f->items[i].size, is_float,
+                 (char *)c->out.buf + begin * size, c->places[i].count))
       return 0;
-    write_places(c, i, begin);
-    begin += c->width < 0 ? c->counts[i] : c->width;
+    begin += c->width < 0 ? c->places[i].count : c->width;
   }
   return 1;
 }
@@ -190,7 +189,7 @@ static PyObject *string_of(struct shared *shared, struct luck *luck, const uint8
 }
 
 /* The strings in a span, of which there must be `count`, in the place of what `out` holds. */
-static int strings_of(const struct fill *f, struct luck *luck, uint8_t kind, const uint8_t *p, const uint8_t *end,
+static int strings_of(const struct fill *f, struct luck *luck, int kind, const uint8_t *p, const uint8_t *end,
                       PyObject **out, long count) {
   long found = 0, size = end - p;
   if (kind == MISSING) return count == 0;
@@ -211,11 +210,10 @@ static int fill_strings(const struct fill *f, const struct column *c) {
   for (long i = 0; i < f->count; i++) {
     if (!is_inside(c, f->items, i)) return 0;
     const uint8_t *data = f->items[i].data;
-    if (!strings_of(f, &luck, c->kinds[i], data + c->spans[i].begin, data + c->spans[i].end,
-                    (PyObject **)c->out.buf + begin, c->counts[i]))
+    if (!strings_of(f, &luck, c->places[i].kind, data + c->places[i].begin, data + c->places[i].end,
+                    (PyObject **)c->out.buf + begin, c->places[i].count))
       return 0;
-    write_places(c, i, begin);
-    begin += c->width < 0 ? c->counts[i] : c->width;
+    begin += c->width < 0 ? c->places[i].count : c->width;
   }
   return 1;
 }
@@ -236,19 +234,19 @@ static int64_t count_values(const struct column *c, long count) {
   const int64_t most = c->width < 0 ? PY_SSIZE_T_MAX / 16 / (count + 1) : c->width;
   int64_t total = 0;
   for (long i = 0; i < count; i++) {
-    if (c->counts[i] < 0 || c->counts[i] > most) {
+    if (c->places[i].count < 0 || c->places[i].count > most) {
       PyErr_SetString(PyExc_ValueError, "more values than there is room for");
       return -1;
     }
-    total += c->counts[i];
+    total += c->places[i].count;
   }
   return total;
 }
 
 /* A column, given as (place among the features, out, width or -1, indices or None); 0 and an exception where it does
  * not fit. */
-static int take_column(struct fill *f, struct column *c, PyObject *given, long feature_count, const uint8_t *kinds,
-                       const struct span *spans, const int64_t *counts) {
+static int take_column(struct fill *f, struct column *c, PyObject *given, long feature_count,
+                       const struct place *places, long stride) {
   PyObject *out, *indices;
   long place;
   if (!PyTuple_Check(given)) {
@@ -260,9 +258,7 @@ static int take_column(struct fill *f, struct column *c, PyObject *given, long f
     PyErr_SetString(PyExc_ValueError, "a column of no feature");
     return 0;
   }
-  c->kinds = kinds + place * f->count;
-  c->spans = spans + place * f->count;
-  c->counts = counts + place * f->count;
+  c->places = places + place * stride;
   const int64_t total = count_values(c, f->count);
   const long size = c->width < 0 ? (long)total : product(f->count, c->width);
   if (total < 0 || size < 0) return 0;
@@ -275,7 +271,7 @@ static int take_column(struct fill *f, struct column *c, PyObject *given, long f
     PyErr_SetString(PyExc_ValueError, "indices of rows that are filled up");
     return 0;
   }
-  return (c->places = view_of(&c->indices, indices, "lq", 2 * size, 1)) != NULL;
+  return (c->rows_and_columns = view_of(&c->indices, indices, "lq", 2 * size, 1)) != NULL;
 }
 
 struct memory {
@@ -311,7 +307,7 @@ static int columns_are_apart(const struct fill *f, const struct arrays *arrays) 
   return are_apart;
 }
 
-/* Divides the numbers into parts, and finds the strings; 0 where there is no memory. */
+/* Divides what needs no lock into parts, and finds the strings; 0 where there is no memory. */
 static int divide(struct fill *f, int64_t *value_count) {
   const long blocks = (f->count + BLOCK - 1) / BLOCK;
   f->parts = malloc(sizeof(struct part) * (size_t)(f->column_count * blocks + 1));
@@ -323,7 +319,7 @@ static int divide(struct fill *f, int64_t *value_count) {
     if (c->format == 'O') {
       f->strings[f->string_count++] = c;
       strings += c->total;
-      continue;
+      if (c->rows_and_columns == NULL) continue;
     }
     *value_count += c->total;
     int64_t begin = 0;
@@ -331,7 +327,7 @@ static int divide(struct fill *f, int64_t *value_count) {
       f->parts[f->part_count++] = (struct part){c, first, begin};
       if (c->width >= 0) begin += BLOCK * c->width;
       if (c->width < 0 && first + BLOCK < f->count)
-        for (long i = first; i < first + BLOCK; i++) begin += c->counts[i];
+        for (long i = first; i < first + BLOCK; i++) begin += c->places[i].count;
     }
   }
   /* Without memory for it, no string is shared. */
@@ -352,37 +348,32 @@ static void leave(struct fill *f) {
   free((void *)f->items);
 }
 
-/* example_values(items, features, kinds, spans, counts, columns, threads): the values of some of so many features, each
- * column as take_column says: of items one after the other; or those of each in a row of its own of `width`, whose rest
- * is left as it is. */
+/* example_values(items, features, places, stride, columns, threads): the values of some of so many features, each column
+ * as take_column says: of items one after the other; or those of each in a row of its own of `width`, whose rest is left
+ * as it is. */
 PyObject *example_values(PyObject *self, PyObject *arguments) {
   (void)self;
-  PyObject *items, *kinds_, *spans_, *counts_, *columns, *result = NULL;
-  long feature_count, threads;
-  if (!PyArg_ParseTuple(arguments, "O!lOOOO!l", &PyTuple_Type, &items, &feature_count, &kinds_, &spans_, &counts_,
-                        &PyTuple_Type, &columns, &threads))
+  PyObject *items, *places_, *columns, *result = NULL;
+  long feature_count, stride, threads;
+  if (!PyArg_ParseTuple(arguments, "O!lOlO!l", &PyTuple_Type, &items, &feature_count, &places_, &stride, &PyTuple_Type,
+                        &columns, &threads))
     return NULL;
   struct arrays arrays = {.count = 0};
   struct fill f = {.count = PyTuple_Size(items), .column_count = PyTuple_Size(columns)};
+  const long room = product(feature_count, stride);
+  if (room < 0) return NULL;
+  if (stride < f.count || room > PY_SSIZE_T_MAX / 16)
+    return PyErr_Format(PyExc_ValueError, "more items than there is room for");
   int64_t value_count = 0;
+  const struct place *places;
   f.columns = calloc((size_t)f.column_count + 1, sizeof(struct column));
   if (f.columns == NULL) {
     PyErr_NoMemory();
     goto done;
   }
-  if ((f.items = contents(items)) == NULL) goto done;
-  const long places = product(feature_count, f.count);
-  const uint8_t *kinds;
-  const struct span *spans;
-  const int64_t *counts;
-  if (places < 0 || (kinds = array(&arrays, kinds_, "B", places, 0)) == NULL ||
-      (spans = array(&arrays, spans_, "lq", 2 * places, 0)) == NULL ||
-      (counts = array(&arrays, counts_, "lq", places, 0)) == NULL)
-    goto done;
-  for (long k = 0; k < f.column_count; k++) {
-    PyObject *column = PyTuple_GetItem(columns, k);
-    if (!take_column(&f, &f.columns[k], column, feature_count, kinds, spans, counts)) goto done;
-  }
+  if ((f.items = contents(items)) == NULL || (places = array(&arrays, places_, "i", 4 * room, 0)) == NULL) goto done;
+  for (long k = 0; k < f.column_count; k++)
+    if (!take_column(&f, &f.columns[k], PyTuple_GetItem(columns, k), feature_count, places, stride)) goto done;
   if (!columns_are_apart(&f, &arrays)) goto done;
   if (!divide(&f, &value_count)) {
     PyErr_NoMemory();

@@ -15,8 +15,9 @@ struct item {
   long size;
 };
 
-struct span {
-  int64_t begin, end;
+/* The values of a feature in an item: their kind, where they lie, how many they are. For Python, four int32. */
+struct place {
+  int32_t kind, begin, end, count;
 };
 
 /* The contents of a tuple of bytes; NULL and an exception otherwise. */

@@ -109,15 +109,20 @@ static int feature(const uint8_t **at, const uint8_t *end, long *count) {
 
 /* ---- scanning ------------------------------------------------------------------------------------------- */
 
+/* Of all items: the kinds as bits, the sum of the counts, the greatest of them. */
+struct totals {
+  int64_t kinds, count, longest;
+};
+
 struct scan {
   const struct item *items, *keys;
   long count, key_count;
   int32_t *slots; /* a hash table of the keys' numbers, -1 where there is none */
   uint32_t slot_mask;
-  uint8_t *kinds;      /* [keys, items], as are the others */
-  struct span *spans;
-  int64_t *counts;
+  struct place *places; /* [keys, stride] */
+  long stride;          /* at least the number of items */
   uint8_t *irregular; /* [items] */
+  struct totals *totals; /* [keys] */
 };
 
 static uint32_t hash(const uint8_t *p, long size) {
@@ -159,6 +164,7 @@ static int scan_entries(const struct scan *s, long number, const struct learnt *
   long size, before = s->key_count;
   *found = 0;
   if (p == end) return 1;
+  if (end - p > INT32_MAX) return 0; /* longer than messages may be */
   if (!field(&p, end, 0x0A, &size) || p + size != end) return 0;
   while (p < end) {
     if (!field(&p, end, 0x0A, &size)) return 0;
@@ -177,10 +183,9 @@ static int scan_entries(const struct scan *s, long number, const struct learnt *
       long count;
       const int kind = feature(&p, stop, &count);
       if (kind < 0) return 0;
-      const long at = index * s->count + number;
-      s->kinds[at] = (uint8_t)kind;
-      s->spans[at] = kind == MISSING ? (struct span){0, 0} : (struct span){p - begin, stop - begin};
-      s->counts[at] = count;
+      s->places[index * s->stride + number] =
+          kind == MISSING ? (struct place){MISSING, 0, 0, 0}
+                          : (struct place){kind, (int32_t)(p - begin), (int32_t)(stop - begin), (int32_t)count};
       *found += learnt->seen[index] != number + 1;
       learnt->seen[index] = number + 1;
       before = index;
@@ -188,6 +193,25 @@ static int scan_entries(const struct scan *s, long number, const struct learnt *
     p = stop;
   }
   return 1;
+}
+
+/* Adds the counts of a range of items to those of all. */
+static void add_totals(const struct scan *s, long begin, long end) {
+  for (long k = 0; k < s->key_count; k++) {
+    const struct place *places = s->places + k * s->stride;
+    struct totals *all = &s->totals[k], range = {0, 0, 0};
+    for (long i = begin; i < end; i++) {
+      range.kinds |= 1 << places[i].kind;
+      range.count += places[i].count;
+      range.longest = places[i].count > range.longest ? places[i].count : range.longest;
+    }
+    __atomic_fetch_or(&all->kinds, range.kinds, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->count, range.count, __ATOMIC_RELAXED);
+    int64_t longest = __atomic_load_n(&all->longest, __ATOMIC_RELAXED);
+    while (longest < range.longest && !__atomic_compare_exchange_n(&all->longest, &longest, range.longest, 1,
+                                                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      continue;
+  }
 }
 
 static void run_scan(void *context, long begin, long end) {
@@ -201,12 +225,10 @@ static void run_scan(void *context, long begin, long end) {
     s->irregular[i] = !has_memory || !scan_entries(s, i, &learnt, &found);
     for (long k = 0; found < s->key_count && k < s->key_count; k++) {
       if (has_memory && learnt.seen[k] == i + 1) continue;
-      const long at = k * s->count + i;
-      s->kinds[at] = MISSING;
-      s->spans[at] = (struct span){0, 0};
-      s->counts[at] = 0;
+      s->places[k * s->stride + i] = (struct place){MISSING, 0, 0, 0};
     }
   }
+  add_totals(s, begin, end);
   free(learnt.follows);
   free(learnt.seen);
 }
@@ -258,14 +280,7 @@ static PyObject *summary(const struct scan *s) {
     Py_XDECREF(number);
   }
   for (long k = 0; !failed && k < s->key_count; k++) {
-    const uint8_t *kinds = s->kinds + k * s->count;
-    const int64_t *counts = s->counts + k * s->count;
-    int64_t values[3] = {0, 0, 0};
-    for (long i = 0; i < s->count; i++) {
-      values[0] |= 1 << kinds[i];
-      values[1] += counts[i];
-      if (counts[i] > values[2]) values[2] = counts[i];
-    }
+    const int64_t values[3] = {s->totals[k].kinds, s->totals[k].count, s->totals[k].longest};
     for (int j = 0; j < 3 && !failed; j++) {
       PyObject *value = PyLong_FromLongLong(values[j]);
       failed = value == NULL || PyList_SetItem(parts[j], k, value) < 0;
@@ -279,23 +294,23 @@ static PyObject *summary(const struct scan *s) {
 
 PyObject *scan_examples(PyObject *self, PyObject *arguments) {
   (void)self;
-  PyObject *items_, *keys_, *kinds_, *spans_, *counts_, *result = NULL;
-  long threads;
-  if (!PyArg_ParseTuple(arguments, "O!O!OOOl", &PyTuple_Type, &items_, &PyTuple_Type, &keys_, &kinds_, &spans_,
-                        &counts_, &threads))
+  PyObject *items_, *keys_, *places_, *result = NULL;
+  long stride, threads;
+  if (!PyArg_ParseTuple(arguments, "O!O!Oll", &PyTuple_Type, &items_, &PyTuple_Type, &keys_, &places_, &stride,
+                        &threads))
     return NULL;
   struct arrays arrays = {.count = 0};
-  struct scan s = {.count = PyTuple_Size(items_), .key_count = PyTuple_Size(keys_)};
-  const long places = product(s.count, s.key_count);
-  if (places < 0) return NULL;
-  if (s.key_count > 1 << 20) return PyErr_Format(PyExc_ValueError, "too many keys");
+  struct scan s = {.count = PyTuple_Size(items_), .key_count = PyTuple_Size(keys_), .stride = stride};
+  const long room = s.count > stride ? -1 : product(stride, s.key_count);
+  if (s.count > stride || s.key_count > 1 << 20 || room > PY_SSIZE_T_MAX / 16)
+    return PyErr_Format(PyExc_ValueError, "too many keys, or more items than there is room for");
+  if (room < 0) return NULL;
   if ((s.items = contents(items_)) == NULL || (s.keys = contents(keys_)) == NULL ||
-      (s.kinds = array(&arrays, kinds_, "B", places, 1)) == NULL ||
-      (s.spans = array(&arrays, spans_, "lq", 2 * places, 1)) == NULL ||
-      (s.counts = array(&arrays, counts_, "lq", places, 1)) == NULL || !are_apart(&arrays))
+      (s.places = array(&arrays, places_, "i", 4 * room, 1)) == NULL)
     goto done;
   s.irregular = malloc((size_t)s.count + 1);
-  if (s.irregular == NULL || !make_slots(&s)) {
+  s.totals = calloc((size_t)s.key_count + 1, sizeof(struct totals));
+  if (s.irregular == NULL || s.totals == NULL || !make_slots(&s)) {
     PyErr_NoMemory();
     goto done;
   }
@@ -306,6 +321,7 @@ PyObject *scan_examples(PyObject *self, PyObject *arguments) {
   result = summary(&s);
 done:
   free(s.irregular);
+  free(s.totals);
   free(s.slots);
   free((void *)s.items);
   free((void *)s.keys);

@@ -48,11 +48,15 @@ class Column:
     """
 
     def __init__(self, values: Array, counts: Array, total: int, longest: int) -> None:
-        self.counts = counts
         self.total = total
         self.longest = longest
         self.dtype = values.dtype
+        self._counts = counts
         self._values = values
+
+    @property
+    def counts(self) -> Array:
+        return self._counts
 
     def values(self) -> Array:
         """All values, one after the other."""
@@ -193,72 +197,78 @@ class _Compiled(Found):
     """
 
     def __init__(self, items: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
-        shape = len(keys), len(items)
+        # An odd number of cache lines for each feature: an item's features would else fall in few sets of the cache.
+        self._stride = ((len(items) + 3) // 4 | 1) * 4
         self._items = items
-        self._kinds = np.empty(shape, np.uint8)
-        self._spans = np.empty((*shape, 2), np.int64)
-        self._counts = np.empty(shape, np.int64)
+        self._places = np.empty((len(keys), self._stride, 4), np.int32)
         self._wanted: list[tuple[Any, ...]] = []
         self.irregular: list[int]
         self._sets: list[int]
         self.irregular, self._sets, self._totals, self._longest = native.native.scan_examples(
-            items, keys, self._kinds, self._spans, self._counts, thread_count()
+            items, keys, self._places, self._stride, thread_count()
         )
 
     def kinds(self, place: int) -> set[int]:
         return _SETS[self._sets[place]]
 
     def kind(self, number: int, place: int) -> int:
-        return _PLAIN[self._kinds[place, number]]
+        return _PLAIN[self._places[place, number, 0]]
 
     def column(self, place: int, kind: int) -> Column:
         if self._sets[place] >> _OVERLONG & 1:
             raise ValueError("a varint is longer than ten bytes")
+        places = self._places[place, : len(self._items)]
         return _Encoded(
-            self._wanted, place, self._counts[place], _TYPES[kind], self._totals[place], self._longest[place]
+            place, places, _TYPES[kind], self._totals[place], self._longest[place], self._wanted
         )
 
     def fill(self) -> None:
         # One call for all: each has to look at the items, and the numbers are read while strings are made.
         wanted = tuple(self._wanted)
         self._wanted.clear()
-        where = self._items, len(self._kinds), self._kinds, self._spans, self._counts
-        native.native.example_values(*where, wanted, thread_count())
+        native.native.example_values(
+            self._items, len(self._places), self._places, self._stride, wanted, thread_count()
+        )
 
 
 class _Encoded(Column):
     """Values that are decoded when the destinations of all are known.
 
     Args:
+        number: of the feature.
+        places: of its values in the Examples: int32 [Examples, 4], as the scanner writes them.
         wanted: takes the arrays to fill, as `example_values` wants them.
-        place: of the feature.
     """
 
     def __init__(
         self,
-        wanted: list[tuple[Any, ...]],
-        place: int,
-        counts: Array,
+        number: int,
+        places: Array,
         dtype: np.dtype[Any],
         total: int,
         longest: int,
+        wanted: list[tuple[Any, ...]],
     ) -> None:
-        self.counts = counts
         self.total = total
         self.longest = longest
         self.dtype = dtype
+        self._number = number
+        self._places = places
         self._wanted = wanted
-        self._place = place
+
+    @property
+    def counts(self) -> Array:
+        return self._places[:, 3]
 
     def values(self) -> Array:
         values = np.empty(self.total, self.dtype)
-        self._wanted.append((self._place, values, -1, None))
+        self._wanted.append((self._number, values, -1, None))
         return values
 
     def values_and_indices(self) -> tuple[Array, Array]:
         values, indices = np.empty(self.total, self.dtype), np.empty((self.total, 2), np.int64)
-        self._wanted.append((self._place, values, -1, indices))
+        self._wanted.append((self._number, values, -1, indices))
         return values, indices
 
     def _fill(self, result: Array) -> None:
-        self._wanted.append((self._place, result, result.shape[1], None))
+        self._wanted.append((self._number, result, result.shape[1], None))

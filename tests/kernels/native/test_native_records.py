@@ -21,31 +21,29 @@ native: Any = kernels.native
 ITEM = b"\x0a\x0f\x0a\x0d\x0a\x01a\x12\x08\x1a\x06\x0a\x04\x01\x02\x80\x01"  # "a": 1, 2, 128
 
 
-def arrays(keys: int, items: int) -> list[Any]:
-    return [
-        np.zeros((keys, items), np.uint8),
-        np.zeros((keys, items, 2), np.int64),
-        np.zeros((keys, items), np.int64),
-    ]
+def places(keys: int, items: int) -> Any:
+    return np.zeros((keys, items, 4), np.int32)
 
 
 def test_an_example_is_scanned() -> None:
-    kinds, spans, counts = arrays(1, 2)
-    found = native.scan_examples((ITEM, b"\xff"), (b"a",), kinds, spans, counts, 2)
-    assert found == ([1], [1 << 3 | 1], [3], [3])
-    assert (kinds[0, 0], spans[0, 0].tolist(), counts[0].tolist()) == (3, [13, 17], [3, 0])
+    found = places(1, 3)
+    assert native.scan_examples((ITEM, b"\xff"), (b"a",), found, 3, 2) == ([1], [1 << 3 | 1], [3], [3])
+    assert found.tolist() == [[[3, 13, 17, 3], [0] * 4, [0] * 4]]
 
 
 def test_arguments_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="elements instead of"):
-        native.scan_examples((ITEM,), (b"a", b"b"), *arrays(1, 1), 1)
+        native.scan_examples((ITEM,), (b"a", b"b"), places(1, 1), 1, 1)
+    with pytest.raises(ValueError, match="more items than"):
+        native.scan_examples((ITEM, ITEM), (b"a", b"b"), places(2, 1), 1, 1)
+    with pytest.raises(ValueError, match="size"):
+        native.scan_examples((ITEM,), (b"a", b"b"), places(1, 1), 1 << 62, 1)
     with pytest.raises(TypeError):
-        native.scan_examples((ITEM, "a"), (b"a",), *arrays(1, 2), 1)
+        native.scan_examples((ITEM, "a"), (b"a",), places(1, 2), 2, 1)
     with pytest.raises(TypeError):
-        native.scan_examples([ITEM], (b"a",), *arrays(1, 1), 1)
-    one = np.zeros(24, np.int64)
-    with pytest.raises(ValueError, match="shares memory"):
-        native.scan_examples((ITEM,), (b"a",), np.zeros(1, np.uint8), one[:2], one[1:2], 1)
+        native.scan_examples([ITEM], (b"a",), places(1, 1), 1, 1)
+    with pytest.raises(TypeError):
+        native.scan_examples((ITEM,), (b"a",), places(1, 1).astype(np.int64), 1, 1)
     with pytest.raises(ValueError, match="place"):
         native.split_records(b"abc", 4)
     with pytest.raises(ValueError, match="place"):
@@ -55,8 +53,8 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
 def values(
     kind: int, span: tuple[int, int], count: int, out: Any, width: int = -1, indices: Any = None
 ) -> None:
-    where = np.array([kind], np.uint8), np.array([span], np.int64), np.array([count], np.int64)
-    native.example_values((ITEM,), 1, *where, ((0, out, width, indices),), 1)
+    where = np.array([kind, *span, count], np.int32)
+    native.example_values((ITEM,), 1, where, 1, ((0, out, width, indices),), 1)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +68,7 @@ def values(
         (3, (13, 17), 3, 2, -1),
         (3, (13, 17), 3, 2, 2),
         (3, (13, 17), -1, 0, -1),
-        (3, (13, 17), 1 << 62, 3, -1),
+        (3, (13, 17), (1 << 31) - 2, 3, -1),
         (2, (13, 17), 1, 1, -1),  # of another type
         (1, (13, 17), 1, 1, -1),
         (6, (13, 17), 3, 3, -1),
@@ -110,10 +108,10 @@ def strings_example(*texts: bytes) -> bytes:
     return Example(features=Features(feature={"s": feature})).SerializeToString()
 
 
-def scanned(items: tuple[bytes, ...], *keys: bytes) -> list[Any]:
-    where = arrays(len(keys), len(items))
-    assert native.scan_examples(items, keys, *where, 2)[0] == []
-    return where
+def scanned(items: tuple[bytes, ...], *keys: bytes) -> tuple[Any, int]:
+    where = places(len(keys), len(items))
+    assert native.scan_examples(items, keys, where, len(items), 2)[0] == []
+    return where, len(items)
 
 
 def test_all_columns_in_one_call() -> None:
@@ -141,10 +139,9 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(error, match=text):
             native.example_values((ITEM,), 1, *where, columns, 1)
-    one[:2] = where[1].reshape(-1)
-    where[1] = one[:2]
+    where, _ = scanned((ITEM, b""), b"a")
     with pytest.raises(ValueError, match="shares memory"):
-        native.example_values((ITEM,), 1, *where, ((0, one[1:4], -1, None),), 1)
+        native.example_values((ITEM,), 1, where, 2, ((0, where.view(np.int64).reshape(-1), 4, None),), 1)
 
 
 def references(strings: list[bytes]) -> list[int]:

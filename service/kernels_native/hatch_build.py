@@ -51,6 +51,7 @@ def compile_extensions(root: Path, folder: Path) -> list[str]:
         "arrays",
         "choices",
         "convolution",
+        "example_values",
         "examples",
         "framing",
         "module",

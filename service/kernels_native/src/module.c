@@ -685,7 +685,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 4
+#define INTERFACE 5
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -735,9 +735,10 @@ static PyMethodDef methods[] = {
      "of which may be given transposed"},
     {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
     {"scan_examples", scan_examples, METH_VARARGS,
-     "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},
+     "scan_examples(items, keys, places, stride, threads): (items it cannot read, kinds, totals, longest)"},
     {"example_values", example_values, METH_VARARGS,
-     "example_values(items, kinds, spans, counts, out, width or -1, indices or None, threads)"},
+     "example_values(items, features, places, stride, columns, threads), each column as (feature, out, width or "
+     "-1, indices or None)"},
     {"split_records", split_records, METH_VARARGS,
      "split_records(buffer, place): (records, where the next begins, what is wrong with it)"},
     {NULL, NULL, 0, NULL}};

@@ -26,6 +26,8 @@ const struct loops *loops = &loops_base;
 static const char *instruction_set = "base";
 
 #define MOST_TEMPORARIES 32
+#define PIECE 512 /* elements that go through all steps at a time: a dozen of them leave room in the first cache */
+#define LINE 64   /* bytes of a line of the cache: loads and stores of whole vectors that lie in two take twice as long */
 #define MOST_INSTRUCTIONS 512
 
 /* ---- groups of elementwise steps ------------------------------------------------------------------------ */
@@ -47,32 +49,43 @@ struct group {
   int failed;
 };
 
+/* How many elements from `begin` on there are to the next line of the cache, in the last operand, which is written:
+ * large arrays mostly lie alike. */
+static long to_line(const struct group *group, long begin) {
+  const uintptr_t address = (uintptr_t)group->operands[group->operand_count - 1] + (uintptr_t)begin * sizeof(float);
+  return (long)((LINE - address % LINE) % LINE / sizeof(float));
+}
+
 /* The rows [begin, end) of a group. */
 static void run_group(void *context, long begin, long end) {
   struct group *group = context;
   const long width = group->width, count = group->operand_count;
   /* Short rows go by several at a time, long ones piece by piece. */
-  const long piece = width < BLOCK ? width : BLOCK, rows = BLOCK / piece, block = rows * piece;
-  float *memory = malloc(sizeof(float) * (size_t)block * (size_t)(group->temporaries + count));
-  if (memory == NULL) {
+  const long piece = width < PIECE ? width : PIECE, rows = PIECE / piece;
+  const size_t block = ((size_t)(rows * piece) * sizeof(float) + LINE - 1) / LINE * LINE;
+  char *allocated = malloc(block * (size_t)(group->temporaries + count) + LINE);
+  if (allocated == NULL) {
     __atomic_store_n(&group->failed, 1, __ATOMIC_RELAXED);
     return;
   }
+  char *memory = allocated + LINE - (uintptr_t)allocated % LINE;
   float *at[MOST_ARRAYS + MOST_TEMPORARIES];
-  for (long i = 0; i < group->temporaries + count; i++) at[i] = memory + i * block;
+  for (long i = 0; i < group->temporaries + count; i++) at[i] = (float *)(memory + (size_t)i * block);
   for (long i = 0; i < count; i++) {
     if (group->forms[i] == NUMBER) at[i] = &group->numbers[i];
-    if (group->forms[i] == ROW && width <= BLOCK)
+    if (group->forms[i] == ROW && width <= PIECE)
       for (long r = 0; r < rows; r++) memcpy(at[i] + r * width, group->operands[i], sizeof(float) * (size_t)width);
   }
-  for (long row = begin; row < end; row += rows) {
-    const long some = end - row < rows ? end - row : rows;
+  const long head = width == 1 ? to_line(group, begin) : 0;
+  for (long row = begin, some; row < end; row += some) {
+    some = row == begin && head ? head : rows;
+    if (some > end - row) some = end - row;
     for (long column = 0; column < width; column += piece) {
-      const long length = width <= BLOCK ? some * width : (width - column < BLOCK ? width - column : BLOCK);
+      const long length = width <= PIECE ? some * width : (width - column < PIECE ? width - column : PIECE);
       for (long i = 0; i < count; i++) {
         switch (group->forms[i]) {
           case ROW:
-            if (width > BLOCK) at[i] = group->operands[i] + column;
+            if (width > PIECE) at[i] = group->operands[i] + column;
             break;
           case COLUMN:
             for (long r = 0; r < some; r++)
@@ -95,7 +108,7 @@ static void run_group(void *context, long begin, long end) {
       }
     }
   }
-  free(memory);
+  free(allocated);
 }
 
 static long cost_of(int32_t step) {
@@ -178,7 +191,7 @@ static PyObject *evaluate(PyObject *self, PyObject *arguments) {
     Py_BEGIN_ALLOW_THREADS
     long grain = grain_of(cost);
     /* Parts are of whole blocks. */
-    long unit = width >= BLOCK ? 1 : BLOCK / width;
+    long unit = width >= PIECE ? 1 : PIECE / width;
     grain = grain / (width * unit) * unit;
     in_parallel(run_group, &group, rows, grain < unit ? unit : grain, threads);
     Py_END_ALLOW_THREADS

@@ -279,6 +279,15 @@ def test_each_call_of_an_update_takes_its_own_numbers() -> None:
         assert variables[0].tobytes() == expected.tobytes()
 
 
+def test_a_number_that_is_an_array_may_change() -> None:
+    rule, gradient, rate = RULES["GradientDescent"], np.ones(10, np.float32), np.array(0.5, np.float32)
+    for expected in (0.5, -1.5):
+        variables = [np.ones(10, np.float32)]
+        assert apply_recorded(rule, (), [rate], variables, gradient)
+        np.testing.assert_array_equal(variables[0], np.full(10, expected, np.float32))
+        rate[...] = 2.5
+
+
 def test_powers_are_left_to_numpy() -> None:
     numbers = [np.float32(x) for x in (0.1, 0.2, 0.3, -0.4)]
     arrays = [np.abs(floats(10, seed=i)) for i in range(3)]

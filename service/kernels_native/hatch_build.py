@@ -33,7 +33,7 @@ X86_VARIANTS = {
     ),
 }
 
-BY_VARIANT = {"loops": (), "tiles": ("-ffp-contract=fast",)}
+BY_VARIANT = {"loops": (), "tiles": ("-ffp-contract=fast",), "updates": ()}
 """Sources that are compiled for each instruction set, with flags of their own."""
 
 
@@ -54,6 +54,7 @@ def compile_extensions(root: Path, folder: Path) -> list[str]:
         "example_values",
         "examples",
         "framing",
+        "groups",
         "module",
         "pool",
         "pooling",

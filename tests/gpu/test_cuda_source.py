@@ -15,7 +15,7 @@ import tensorfleet as tf
 from tensorfleet_service.kernels.math.cuda_fusion import OPTIONS, body, c_type, preamble
 from tensorfleet_service.kernels.math.formulas import FORMULAS, formula_function, steps
 from tensorfleet_service.kernels.math.fusion import FusedOp
-from tensorfleet_service.kernels.nn import cuda_batch_norm, cuda_rows
+from tensorfleet_service.kernels.nn import cuda_batch_norm, cuda_recurrent, cuda_rows
 from tensorfleet_service.kernels.random import cuda_philox
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
 from tests.gpu import update_cases
@@ -106,6 +106,8 @@ EXTERN = 'extern "C" '
 SOURCES = {
     "batch norm of half": lambda: _kernels(cuda_batch_norm, "float16"),
     "batch norm of float": lambda: _kernels(cuda_batch_norm, "float32"),
+    "cells of half": lambda: _kernels(cuda_recurrent, "float16"),
+    "cells of float": lambda: _kernels(cuda_recurrent, "float32"),
     "groups of float": lambda: _groups(np.float32),
     "groups of double": lambda: _groups(np.float64),
     "random numbers": _samplers,

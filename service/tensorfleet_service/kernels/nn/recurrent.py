@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.kernels.nn import cuda_recurrent
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
 
@@ -16,7 +17,7 @@ def _sigmoid(xp: Any, x: Any) -> Any:
 
 
 @dataclass
-class _Cell:
+class Cell:
     """The arithmetic of an LSTM cell.
 
     Attributes:
@@ -83,7 +84,7 @@ class _Cell:
 _ICFO, _IFCO = (0, 1, 2, 3), (0, 2, 1, 3)
 
 
-def _cell(node: KernelNode, x: Any, cs_prev: Any, h_prev: Any, *parameters: Any) -> _Cell:
+def _cell(node: KernelNode, x: Any, cs_prev: Any, h_prev: Any, *parameters: Any) -> Cell:
     """The cell of a node. Raises InvalidArgumentError where shapes do not fit."""
     weights, wci, wcf, wco, bias = parameters
     attrs = node.attrs
@@ -105,18 +106,37 @@ def _cell(node: KernelNode, x: Any, cs_prev: Any, h_prev: Any, *parameters: Any)
     order = _IFCO if node.op.endswith("V2") else _ICFO
     peepholes = (wci, wcf, wco) if attrs["use_peephole"] else None
     bias_of_forget, clip = attrs.get("forget_bias", 0.0), attrs.get("cell_clip", 0.0)
-    return _Cell(node.xp, order, bias_of_forget, clip, weights, bias, peepholes)
+    return Cell(node.xp, order, bias_of_forget, clip, weights, bias, peepholes)
 
 
 @kernel("LSTMBlockCell")
 def lstm_cell(node: KernelNode) -> Kernel:
-    return lambda *inputs: _cell(node, *inputs).forward(*inputs[:3])
+    def run(x: Any, cs_prev: Any, h_prev: Any, *parameters: Any) -> Any:
+        cell = _cell(node, x, cs_prev, h_prev, *parameters)
+        if _is_on_gpu(node, x, cs_prev, *parameters):
+            made = cuda_recurrent.lstm_forward(cell, x[None], cs_prev, h_prev, 1)
+            return tuple(value[0] for value in made)
+        return cell.forward(x, cs_prev, h_prev)
+
+    return run
+
+
+def _is_on_gpu(node: KernelNode, *arrays: Any) -> bool:
+    """Whether it is computed by kernels of `cuda_recurrent`; peepholes that are not used may be empty."""
+    if node.attrs.get("use_peephole") is False:
+        arrays = (*arrays[:-4], arrays[-1])
+    return node.xp is not np and cuda_recurrent.takes(*arrays)
 
 
 @kernel("LSTMBlockCellGrad")
 def lstm_cell_grad(node: KernelNode) -> Kernel:
     def run(*inputs: Any) -> Any:
         cell, made = _cell(node, *inputs[:8]), inputs[8:14]
+        if _is_on_gpu(node, inputs[0], *inputs[8:], *inputs[1:8]):
+            arrays = (tuple(value[None] for value in made), inputs[14][None], inputs[15][None])
+            state, _, d_gates = cuda_recurrent.lstm_backward(cell, inputs[1], *arrays, 1)
+            d_gates = d_gates[0]
+            return (state, d_gates, *cuda_recurrent.peephole_gradients(cell, d_gates, inputs[1], made[1]))
         previous, gates, peepholes = cell.backward(inputs[1], made, *inputs[14:])
         return (previous, gates, *peepholes)
 
@@ -143,6 +163,8 @@ def block_lstm(node: KernelNode) -> Kernel:
         steps = _steps(seq_len_max, x)
         first = x[0] if len(x) else xp.zeros(x.shape[1:], x.dtype)
         cell = _cell(node, first, cs_prev, h_prev, *parameters)
+        if steps and _is_on_gpu(node, x, cs_prev, *parameters):
+            return cuda_recurrent.lstm_forward(cell, x, cs_prev, h_prev, steps)
         outputs = tuple(xp.zeros((*x.shape[:2], cs_prev.shape[1]), x.dtype) for _ in range(7))
         cs, h = cs_prev, h_prev
         for step in range(steps):
@@ -164,6 +186,9 @@ def block_lstm_grad(node: KernelNode) -> Kernel:
         steps = _steps(seq_len_max, x)
         first = x[0] if len(x) else xp.zeros(x.shape[1:], x.dtype)
         cell = _cell(node, first, cs_prev, h_prev, *parameters)
+        if steps and _is_on_gpu(node, x, *rest[5:], cs_prev, *parameters):
+            given = (cs_grad, h_grad)
+            return cuda_recurrent.sequence_gradients(cell, x, cs_prev, h_prev, (*gates, h), given, steps)
         inputs = x.shape[2]
         x_grad, sums = xp.zeros_like(x), [xp.zeros_like(value) for value in parameters]
         d_cs, d_h = xp.zeros_like(cs_prev), xp.zeros_like(h_prev)
@@ -191,6 +216,8 @@ def gru_cell(node: KernelNode) -> Kernel:
 
     def run(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
         _check_gru(x, h_prev, w_ru, w_c, b_ru, b_c)
+        if _is_on_gpu(node, x, h_prev, w_ru, w_c, b_ru, b_c):
+            return cuda_recurrent.gru_forward(xp, x, h_prev, w_ru, w_c, b_ru, b_c)
         cells = h_prev.shape[1]
         gates = _sigmoid(xp, xp.concatenate([x, h_prev], 1) @ w_ru + b_ru)
         r, u = gates[:, :cells], gates[:, cells:]
@@ -225,6 +252,8 @@ def gru_cell_grad(node: KernelNode) -> Kernel:
     def run(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, *rest: Any) -> Any:
         _check_gru(x, h_prev, w_ru, w_c, b_ru, b_c)
         r, u, c, d_h = rest
+        if _is_on_gpu(node, x, h_prev, w_ru, w_c, *rest):
+            return cuda_recurrent.gru_backward(xp, x, h_prev, w_ru, w_c, *rest)
         inputs = x.shape[1]
         d_c_bar = d_h * (1 - u) * (1 - c * c)
         d_u_bar = d_h * (h_prev - c) * u * (1 - u)

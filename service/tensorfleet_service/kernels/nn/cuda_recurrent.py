@@ -36,8 +36,8 @@ KERNELS = {
 extern "C" __global__ void lstm_forward(
     const {t}* of_x, const {t}* of_h, const {t}* bias, const {t}* cs_prev, const {t}* wci, const {t}* wcf,
     const {t}* wco, {t}* i_made, {t}* cs_made, {t}* f_made, {t}* o_made, {t}* ci_made, {t}* co_made,
-    {t}* h_made, float forget_bias, float clip, int peepholes, int ci_place, int f_place, int cells, long long size,
-    long long at, long long before) {{
+    {t}* h_made, float forget_bias, float clip, int peepholes, int ci_place, int f_place, int cells,
+    long long size, long long at, long long before) {{
   EACH(e) {{
     long long row = e / cells, c = e % cells, first = row * 4 * cells + c, of_step = 4 * at + first;
     long long ci_at = (long long)ci_place * cells, f_at = (long long)f_place * cells, o_at = 3LL * cells;

@@ -6,14 +6,12 @@ the weights.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorfleet_service.kernels.nn.cuda_numbers import C_TYPES, access, compiled
-
-if TYPE_CHECKING:
-    from tensorfleet_service.kernels.nn.recurrent import Cell
+from tensorfleet_service.kernels.nn.lstm_cell import Cell
 
 DTYPES = ("float16", "float32")
 

@@ -1,4 +1,4 @@
-"""Numbers in environment variables: each is described once, and a bad one is an error that names it."""
+"""Numbers and words in environment variables: each is described once, a bad one is an error that names it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ NUMBERS = {
 """The variables that hold a number: (description, least value, whether an integer)."""
 
 
+CHOICES = {"TENSORFLEET_CUDNN": ("auto", "off")}
+"""The variables that hold one of several words."""
+
+
 class SettingsError(ValueError):
     """A setting is missing or invalid; the text names it and says what to set."""
 
@@ -59,3 +63,15 @@ def number(name: str, default: float, environ: Mapping[str, str] = os.environ) -
 def integer(name: str, default: int, environ: Mapping[str, str] = os.environ) -> int:
     """As `number`, of a variable that holds an integer."""
     return int(number(name, default, environ))
+
+
+def choice(name: str, default: str, environ: Mapping[str, str] = os.environ) -> str:
+    """The word in one of CHOICES; `default` where it is not set, or empty.
+
+    Raises:
+        SettingsError: the value is none of the words.
+    """
+    text = environ.get(name, "") or default
+    if text not in CHOICES[name]:
+        raise SettingsError(f"{name} is {text!r}: set it to {' or '.join(CHOICES[name])}")
+    return text

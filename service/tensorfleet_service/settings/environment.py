@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 
 from tensorfleet.cluster.cluster import ClusterSpec
-from tensorfleet.core.environment import NUMBERS, SettingsError, number
+from tensorfleet.core.environment import CHOICES, NUMBERS, SettingsError, choice, number
 from tensorfleet.security import settings as security
 
 PREFIX = "TENSORFLEET_"
 
-KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
+KNOWN = frozenset({*NUMBERS, *CHOICES, *security.VARIABLES}) | {
     PREFIX + name
     for name in (
         "ADDRESS",
@@ -65,7 +65,8 @@ def check(environ: Mapping[str, str]) -> list[str]:
     """Checks all variables of TensorFleet; returns warnings about unknown ones.
 
     Raises:
-        SettingsError: a name is most likely misspelt, or a value that must be a number is not one.
+        SettingsError: a name is most likely misspelt, or a value is not the number, or none of the
+            words, that it must be.
     """
     warnings = []
     for name, value in sorted(environ.items()):
@@ -80,6 +81,8 @@ def check(environ: Mapping[str, str]) -> list[str]:
             warnings.append(f"{name} is set, but is not a setting")
         elif name in NUMBERS:
             number(name, 0, environ)
+        elif name in CHOICES:
+            choice(name, value, environ)
     return warnings
 
 

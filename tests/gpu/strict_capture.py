@@ -1,9 +1,9 @@
-"""Stream capture of the stand-in: what is launched is recorded, not run, and a graph runs it again on the same memory.
+"""Stream capture of the stand-in: launches are recorded, not run, and a graph runs them on the same memory.
 
-In a capture no memory changes, and what the recorded launches would have made is nonsense until the graph runs. What
-CUDA or CuPy refuse in a capture ends it: waits of the host, copies from and to the host, products by CuPy's cuBLAS, work
-on the legacy stream; and so does memory from another pool than one that is the capture's own. A graph that runs on
-memory that was given back is told of, which a GPU does not do.
+In a capture no memory changes, and what the recorded launches would have made is nonsense until the graph
+runs. What CUDA or CuPy refuse in a capture ends it: waits of the host, copies from and to the host, products
+by CuPy's cuBLAS, work on the legacy stream; and so does memory that is not of the capture's own pool. A graph
+that runs on memory that was given back is told of, which a GPU does not do.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Recording:
         with _inside():
             found = function(*args, **kwargs)
         for array, values in zip(given, before, strict=True):
-            array._host[...] = values
+            if array._host.flags.writeable:
+                array._host[...] = values
         results = [a for a in _arrays(found) if not any(a._memory is b._memory for b in given)]
         for array in given:
             if array._memory not in self._made:

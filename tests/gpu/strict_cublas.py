@@ -1,7 +1,7 @@
 """cuBLAS of the stand-in: what `devices/cublas.py` calls of the library, on addresses of arrays.
 
-Arguments are converted as ctypes does by the declared signatures. Matrices are stored by columns, as cuBLAS has
-them, and what lies outside of an array's memory is refused.
+Arguments are converted as ctypes does by the declared signatures. Matrices are stored by columns, as cuBLAS
+has them, and what lies outside of an array's memory is refused.
 """
 
 from __future__ import annotations

@@ -151,7 +151,8 @@ def get_current_stream() -> Stream:
 class MemoryPool:
     """A pool of memory of each device, as in CuPy, where all is about the current one.
 
-    What it has taken is not given back when it is forgotten, but by `free_all_blocks`, which keeps what is in use.
+    What it has taken is not given back when it is forgotten, but by `free_all_blocks`, which keeps what is in
+    use.
     """
 
     def __init__(self) -> None:

@@ -206,10 +206,11 @@ def _function(name: str, function: Callable[..., Any], parameters: list[str]) ->
             raise TypeError(f"cupy.{name} has no arguments {sorted(unknown)}")
         numbers = short in _WITH_NUMBERS
         machine.wait(short in _WAITS)
-        if short in _BY_CUBLAS or name.startswith("linalg."):
-            refuse_cublas()
         out = kwargs.pop("out", None)
         sources = tuple(_arrays(list(args) + list(kwargs.values())))
+        # Of two vectors the product is a reduction of CuPy's own.
+        if name.startswith("linalg.") or (short in _BY_CUBLAS and any(x.ndim > 1 for x in sources)):
+            refuse_cublas()
         if name.startswith("linalg.") and any(a.dtype.char not in _LINALG_DTYPES for a in sources):
             raise TypeError(f"cupy.{name} does not support {[a.dtype.name for a in sources]}")
         plain = [_unwrapped(x, numbers) for x in args]

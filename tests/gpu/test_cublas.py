@@ -1,4 +1,4 @@
-"""cuBLAS by ctypes: products of all layouts on the stand-in's library, and the real one's header and refusals."""
+"""cuBLAS by ctypes: products of all layouts on the stand-in's library; the real one's header and refusals."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Products of matrices on a GPU by cuBLAS, called by ctypes, for work that is captured as a CUDA graph.
 
-CuPy refuses to call cuBLAS while its stream is captured. cuBLAS itself allows it, if its workspace is memory that
-the caller has given to it. So captures have a handle of their own (`Cublas`), with a workspace; all other
-products are CuPy's. `matmul` is what kernels call.
+CuPy refuses to call cuBLAS while its stream is captured. cuBLAS itself allows it, if its workspace is memory
+that the caller has given to it. So captures have a handle of their own (`Cublas`), with a workspace; all
+other products are CuPy's. `matmul` is what kernels call.
 
 The numbers are those of NVIDIA's headers `cublas_api.h` and `library_types.h`, the same in CUDA 12 and 13.
 """
@@ -165,7 +165,7 @@ class Cublas:
         return out
 
     def _operand(self, x: Any, batch: tuple[int, ...], count: int) -> tuple[Any, int, int, int]:
-        """An operand in a form that cuBLAS takes: (array, op, leading dimension, elements to the next matrix).
+        """An operand as cuBLAS takes it: (array, op, leading dimension, elements to the next matrix).
 
         The array is a copy where the strides are other ones.
         """

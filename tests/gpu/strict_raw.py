@@ -15,6 +15,7 @@ import numpy as np
 
 from tensorfleet_service.kernels.nn.cuda_numbers import HALF
 from tests.gpu.strict_array import machine, ndarray, read
+from tests.gpu.strict_capture import launched
 from tests.gpu.strict_kernels import compiled
 
 _HEAD = """
@@ -89,6 +90,7 @@ class RawKernel:
         plain = code.replace('extern "C" ', "").replace(HALF, _HALF)
         self._launch = compiled(f"{_HEAD}\n{plain}\n{launch}", "-pthread").launch
 
+    @launched
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
         assert len(grid) == len(block) == 1
         assert grid[0] > 0

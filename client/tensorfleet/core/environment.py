@@ -1,4 +1,4 @@
-"""Numbers and words in environment variables: each is described once, a bad one is an error that names it."""
+"""Numbers and words in environment variables, each described once; a bad one is an error that names it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ NUMBERS = {
 """The variables that hold a number: (description, least value, whether an integer)."""
 
 
-CHOICES = {"TENSORFLEET_CUDNN": ("auto", "off")}
-"""The variables that hold one of several words."""
+CHOICES = {
+    "TENSORFLEET_CUDNN": ("auto", "off"),
+    "TENSORFLEET_GPU_GRAPHS": ("off", "auto"),
+}
+"""The variables that hold one of some words; the first one is meant where none is set."""
 
 
 class SettingsError(ValueError):
@@ -65,13 +68,14 @@ def integer(name: str, default: int, environ: Mapping[str, str] = os.environ) ->
     return int(number(name, default, environ))
 
 
-def choice(name: str, default: str, environ: Mapping[str, str] = os.environ) -> str:
-    """The word in one of CHOICES; `default` where it is not set, or empty.
+def choice(name: str, environ: Mapping[str, str] = os.environ) -> str:
+    """The word in one of CHOICES.
 
     Raises:
-        SettingsError: the value is none of the words.
+        SettingsError: the value is none of its words.
     """
-    text = environ.get(name, "") or default
-    if text not in CHOICES[name]:
-        raise SettingsError(f"{name} is {text!r}: set it to {' or '.join(CHOICES[name])}")
-    return text
+    words = CHOICES[name]
+    found = environ.get(name, "") or words[0]
+    if found not in words:
+        raise SettingsError(f"{name} is {found!r}: set it to {' or '.join(words)}")
+    return found

@@ -113,7 +113,7 @@ def description() -> str:
 @lru_cache(maxsize=1)
 def _load() -> tuple[Any, str]:
     """The module of cudnn-frontend; or None, and the reason."""
-    if choice(SWITCH, "auto") == "off":
+    if choice(SWITCH) == "off":
         return None, f"{SWITCH}=off"
     if importlib.util.find_spec("cudnn") is None:
         return None, "nvidia-cudnn-frontend is not installed"

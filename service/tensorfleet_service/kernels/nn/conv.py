@@ -22,6 +22,7 @@ from tensorfleet.ops.nn.windows import Windows
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, large_product, limit_threads
 from tensorfleet_service.devices.blocks import in_parallel, split, thread_count
+from tensorfleet_service.devices.cublas import matmul
 from tensorfleet_service.kernels.nn import compiled_conv, cudnn_conv
 from tensorfleet_service.kernels.nn.patches import (
     Geometry,
@@ -61,13 +62,13 @@ def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
         rows = geometry.padded(xp, images)[geometry.at(position)].reshape(-1, channels)
         if xp is np and rows.size * filters >= LARGE_PRODUCT:
             return large_product(rows, matrix).reshape(shape)
-        xp.matmul(rows, matrix, out=out.reshape(-1, filters))
+        matmul(xp, rows, matrix, out=out.reshape(-1, filters))
         return out
     if not _has_patches(geometry):
         padded, target = geometry.padded(xp, images), out.reshape(-1, filters)
         target[...] = 0
         for position in geometry.positions():
-            target += padded[geometry.at(position)].reshape(-1, channels) @ weights[position]
+            target += matmul(xp, padded[geometry.at(position)].reshape(-1, channels), weights[position])
         return out
 
     def run(part: tuple[int, int]) -> None:
@@ -83,7 +84,7 @@ def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
 
     if not _each_image(xp, run, images, matrix.size * prod(geometry.out)):
         patches = geometry.patches(xp, geometry.padded(xp, images))
-        xp.matmul(patches.reshape(-1, matrix.shape[0]), matrix, out=out.reshape(-1, filters))
+        matmul(xp, patches.reshape(-1, matrix.shape[0]), matrix, out=out.reshape(-1, filters))
     return out
 
 
@@ -100,7 +101,7 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
         padded, products = geometry.padded(xp, images), gradient.reshape(-1, filters)
         out = xp.empty(shape, images.dtype)
         for position in geometry.positions():
-            out[position] = padded[geometry.at(position)].reshape(-1, channels).T @ products
+            out[position] = matmul(xp, padded[geometry.at(position)].reshape(-1, channels).T, products)
         return out
     size = prod(geometry.window) * channels
     sums: dict[int, Any] = {}
@@ -117,7 +118,7 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
 
     if not _each_image(xp, run, images, size * filters * prod(geometry.out)):
         patches = geometry.patches(xp, geometry.padded(xp, images))
-        return xp.matmul(patches.reshape(-1, size).T, gradient.reshape(-1, filters)).reshape(shape)
+        return matmul(xp, patches.reshape(-1, size).T, gradient.reshape(-1, filters)).reshape(shape)
     first, *others = (sums[begin] for begin in sorted(sums))
     for other in others:
         first += other
@@ -148,7 +149,7 @@ def images_gradient(xp: Any, gradient: Any, weights: Any, geometry: Geometry) ->
             shape = (end - begin, *geometry.out, channels)
             target = padded[begin:end]
             for position in geometry.positions():
-                xp.matmul(rows, weights[position].T, out=products)
+                matmul(xp, rows, weights[position].T, out=products)
                 target[geometry.at(position)] += products.reshape(shape)
 
         def run_each(part: tuple[int, int]) -> None:

@@ -21,11 +21,19 @@ from typing import Any
 import numpy as np
 
 BATCH, FEATURES, RECORDS = 256, 30, 50_000
+PIPED = 40 * BATCH
 MODULES = {"tensorflow": "tensorflow.compat.v1", "tensorfleet": "tensorfleet"}
 
 
+def texts(rng: np.random.Generator, n: int, is_word: bool) -> list[bytes]:
+    """Words, of which there are 1000 and few are frequent, or names of which there is one each."""
+    if is_word:
+        return [b"word_%d" % (number % 1000) for number in rng.zipf(1.3, n).tolist()]
+    return [b"%012x" % number for number in rng.integers(0, 1 << 48, n).tolist()]
+
+
 def example(tf: Any, rng: np.random.Generator, varies: bool) -> bytes:
-    """Integers, floats and strings by turns: 1 to 5 of each, or 4."""
+    """Integers, floats and strings by turns: 1 to 5 of each, or 4. Half of the strings are names."""
     made = {}
     for i in range(FEATURES):
         n = int(rng.integers(1, 6)) if varies else 4
@@ -36,10 +44,23 @@ def example(tf: Any, rng: np.random.Generator, varies: bool) -> bytes:
         elif i % 3 == 1:
             value = tf.train.Feature(float_list=tf.train.FloatList(value=rng.random(n).tolist()))
         else:
-            texts = [b"x" * (int(rng.integers(1, 9)) if varies else 8) for _ in range(n)]
-            value = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts))
+            value = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts(rng, n, i % 2 == 0)))
         made[f"feature_{i:02}"] = value
     return bytes(tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString())
+
+
+def features_of(tf: Any, varies: bool, kinds: tuple[int, ...]) -> dict[str, Any]:
+    """The features to read: integers (0), floats (1), strings (2)."""
+    types = (tf.int64, tf.float32, tf.string)
+    return {
+        f"feature_{i:02}": tf.VarLenFeature(types[i % 3]) if varies else tf.FixedLenFeature([4], types[i % 3])
+        for i in range(FEATURES)
+        if i % 3 in kinds
+    }
+
+
+def ops_of(found: dict[str, Any], varies: bool) -> list[Any]:
+    return [(tensor.values if varies else tensor).op for tensor in found.values()]
 
 
 def rate(call: Callable[[], Any], count: int) -> float:
@@ -52,24 +73,38 @@ def rate(call: Callable[[], Any], count: int) -> float:
     return count / best
 
 
-def parsed(tf: Any, varies: bool, strings: bool) -> float:
+def parsed(tf: Any, varies: bool, kinds: tuple[int, ...]) -> float:
     """Examples a second: parse_example of a batch that is fed."""
     rng = np.random.default_rng(0)
     items = np.array([example(tf, rng, varies) for _ in range(BATCH)], object)
-    types = (tf.int64, tf.float32, tf.string)
     with tf.Graph().as_default(), tf.Session() as session:
         serialized = tf.placeholder(tf.string, [None])
-        features = {
-            f"feature_{i:02}": tf.VarLenFeature(types[i % 3])
-            if varies
-            else tf.FixedLenFeature([4], types[i % 3])
-            for i in range(FEATURES)
-            if strings or i % 3 < 2
-        }
-        found = tf.parse_example(serialized, features).values()
-        ops = [(tensor.values if varies else tensor).op for tensor in found]
-        step = session.make_callable(tf.group(*ops), [serialized])
+        found = tf.parse_example(serialized, features_of(tf, varies, kinds))
+        step = session.make_callable(tf.group(*ops_of(found, varies)), [serialized])
         return rate(lambda: step(items), BATCH)
+
+
+def piped(tf: Any, varies: bool) -> float:
+    """Examples a second: from a file of records, in batches that a dataset parses."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/examples"
+        with tf.io.TFRecordWriter(path) as writer:
+            for _ in range(PIPED):
+                writer.write(example(tf, rng, varies))
+        with tf.Graph().as_default(), tf.Session() as session:
+            features = features_of(tf, varies, (0, 1, 2))
+            records = tf.data.TFRecordDataset(path).batch(BATCH)
+            batches = records.map(lambda batch: tf.parse_example(batch, features))
+            iterator = tf.data.make_initializable_iterator(batches)
+            step = session.make_callable(tf.group(*ops_of(iterator.get_next(), varies)))
+
+            def whole() -> None:
+                session.run(iterator.initializer)
+                for _ in range(PIPED // BATCH):
+                    step()
+
+            return rate(whole, PIPED)
 
 
 def read(tf: Any) -> float:
@@ -96,9 +131,14 @@ def read(tf: Any) -> float:
 def measure(library: str) -> dict[str, float]:
     tf = importlib.import_module(MODULES[library])
     return {
-        "records/parse_30_varying": parsed(tf, True, True),
-        "records/parse_20_varying_numbers": parsed(tf, True, False),
-        "records/parse_30_fixed": parsed(tf, False, True),
+        "records/parse_20_varying_numbers": parsed(tf, True, (0, 1)),
+        "records/parse_10_varying_strings": parsed(tf, True, (2,)),
+        "records/parse_30_varying": parsed(tf, True, (0, 1, 2)),
+        "records/parse_20_fixed_numbers": parsed(tf, False, (0, 1)),
+        "records/parse_10_fixed_strings": parsed(tf, False, (2,)),
+        "records/parse_30_fixed": parsed(tf, False, (0, 1, 2)),
+        "records/pipeline_30_varying": piped(tf, True),
+        "records/pipeline_30_fixed": piped(tf, False),
         "records/read": read(tf),
     }
 

@@ -33,7 +33,7 @@ X86_VARIANTS = {
     ),
 }
 
-BY_VARIANT = {"loops": (), "tiles": ("-ffp-contract=fast",)}
+BY_VARIANT = {"loops": (), "tiles": ("-ffp-contract=fast",), "updates": ()}
 """Sources that are compiled for each instruction set, with flags of their own."""
 
 
@@ -51,8 +51,10 @@ def compile_extensions(root: Path, folder: Path) -> list[str]:
         "arrays",
         "choices",
         "convolution",
+        "example_values",
         "examples",
         "framing",
+        "groups",
         "module",
         "pool",
         "pooling",

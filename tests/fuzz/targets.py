@@ -305,18 +305,42 @@ _FEATURES = {b"a": dtypes.int64, b"b": dtypes.float32, b"c": dtypes.string}
 
 
 def _columns(data: bytes, compiled: Any) -> object:
-    """What a parser makes of an Example, beside a good one: the values, or the error."""
-    parser = examples.ExampleParser(list(_FEATURES.items()), [])
+    """What parsers make of an Example, beside a good one and alone: for each the values, or the error."""
     before, native.native = native.native, compiled
     try:
-        indices, values, *_ = parser.parse([_examples()[0], data], (), (), False)
-    except errors.InvalidArgumentError as e:
-        return e.message
+        return [
+            _outcome(parser, items, defaults)
+            for parser, defaults in _parsers()
+            for items in ([_examples()[0], data], [data])
+        ]
     finally:
         native.native = before
+
+
+def _parsers() -> list[tuple[examples.ExampleParser, list[Any]]]:
+    ragged = [(key, dtype, dtypes.int32) for key, dtype in _FEATURES.items()]
+    made: list[tuple[examples.ExampleParser, list[Any]]] = [
+        (examples.ExampleParser(list(_FEATURES.items()), [], ragged), [])
+    ]
+    for dims in ((2,), (None,), (None, 2)):
+        dense = [examples.dense_feature(key, dtype, dims) for key, dtype in _FEATURES.items()]
+        shape = dims if None not in dims else ()
+        defaults: list[Any] = [
+            np.full(shape, b"d" if dtype is dtypes.string else 7, dtype.np) for dtype in _FEATURES.values()
+        ]
+        made.append((examples.ExampleParser([], dense), defaults))
+    return made
+
+
+def _outcome(parser: examples.ExampleParser, items: list[bytes], defaults: list[Any]) -> object:
+    try:
+        parts = parser.parse(items, (), defaults, len(items) == 1)
+    except errors.InvalidArgumentError as e:
+        return e.message
     return [
-        (where.tolist(), value.dtype, value.tobytes() if value.dtype != object else value.tolist())
-        for where, value in zip(indices, values, strict=True)
+        (value.shape, value.dtype, value.tobytes() if value.dtype != object else value.tolist())
+        for part in parts
+        for value in part
     ]
 
 

@@ -13,10 +13,11 @@ from typing import Any, NoReturn
 import pytest
 
 from tensorfleet_service.collectives.device_value import library
-from tensorfleet_service.devices import gpu
+from tensorfleet_service.devices import cublas, gpu
 from tests.cluster.processes import Cluster
 from tests.gpu import strict_cupy
 from tests.gpu.strict_array import Machine, machine
+from tests.gpu.strict_cublas import Library
 
 
 class RealMachine:
@@ -51,8 +52,11 @@ def gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         monkeypatch.setitem(sys.modules, "cupy", strict_cupy.module)
         monkeypatch.setitem(sys.modules, "cupy.cuda", strict_cupy.module.cuda)
         library.cache_clear()
+        monkeypatch.setattr(cublas, "library", lambda: strict_cublas)
         monkeypatch.setattr(importlib.util, "find_spec", found)
         return machine
+
+    strict_cublas = Library()
 
     yield install
     library.cache_clear()

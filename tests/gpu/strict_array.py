@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,8 @@ class Counters:
     peer: list[tuple[int, ...]] = field(default_factory=list)
     synchronizations: int = 0
     kernels: int = 0
+    graphs: int = 0
+    """How often a captured graph ran; its launches are no kernels of their own."""
 
 
 @dataclass
@@ -55,11 +59,68 @@ class Pool:
         self.peak = max(self.peak, self.used)
 
 
+@dataclass
+class PrivatePool(Pool):
+    """A pool beside the device's own; what it has taken it keeps until it is told to give it back."""
+
+    device: Pool | None = None
+
+    def take(self, size: int) -> None:
+        super().take(size)
+        assert self.device is not None
+        more = self.peak - self.kept
+        if more > 0 and self.device.peak + self.device.outside + more > self.device.total:
+            self.used -= size
+            self.peak = self.kept
+            raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes")
+        self.device.outside += max(more, 0)
+        self.kept = self.peak
+
+    kept: int = 0
+
+    def give_back(self) -> None:
+        assert self.device is not None
+        self.device.outside -= self.kept - self.used
+        self.peak = self.kept = self.used
+
+
 class Machine:
     """The GPUs of the stand-in; the current device and stream are in `strict_cuda`."""
 
     def __init__(self) -> None:
+        self._own = threading.local()
+        self.hosts: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        """The memory of arrays by its address, for libraries that are given addresses."""
         self.reset(1)
+
+    def wait(self, really: bool = True) -> None:
+        """Notes that the host waits for a device."""
+        if really:
+            from tests.gpu import strict_capture
+
+            strict_capture.refuse(
+                CUDARuntimeError,
+                "cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing",
+            )
+            self.counters.synchronizations += 1
+
+    @property
+    def allocator(self) -> Pool:
+        """The pool from which this thread takes memory of the current device."""
+        found: Callable[[], Pool] | None = getattr(self._own, "allocator", None)
+        return self.pools[self.current] if found is None else found()
+
+    @contextmanager
+    def allocating(self, pool: Callable[[], Pool] | None) -> Iterator[None]:
+        outer, self._own.allocator = getattr(self._own, "allocator", None), pool
+        try:
+            yield
+        finally:
+            self._own.allocator = outer
+
+    def without_charge(self) -> Any:
+        """For what a graph makes on the way to memory that it has."""
+        return self.allocating(lambda: Pool(1 << 60))
 
     def reset(self, devices: int, memory: int = 1 << 30) -> None:
         self.pools = [Pool(memory) for _ in range(devices)]
@@ -78,12 +139,18 @@ machine = Machine()
 class Memory:
     """A part of a device's memory, given back with its last array."""
 
-    __slots__ = ("device", "pool", "size")
+    __slots__ = ("__weakref__", "device", "pool", "size")
 
     def __init__(self, size: int) -> None:
+        from tests.gpu import strict_capture
+
         self.device = machine.current
-        self.pool = machine.pools[self.device]
         self.size = 0
+        self.pool = machine.allocator
+        if self.pool is machine.pools[self.device]:
+            strict_capture.refuse(
+                CUDARuntimeError, "cudaErrorStreamCaptureUnsupported: memory that is not the capture's own"
+            )
         self.pool.take(size)
         self.size = size
 
@@ -99,6 +166,15 @@ def check_dtype(dtype: Any) -> np.dtype[Any]:
     return found
 
 
+@dataclass
+class Pointer:
+    """As `cupy.cuda.MemoryPointer`, of an array's memory."""
+
+    ptr: int
+    mem: Any
+    host: Any
+
+
 class ndarray:
     """An array on a device. Only this module and `strict_cupy` may read `_host`."""
 
@@ -110,6 +186,10 @@ class ndarray:
     base: Any
 
     def __init__(self, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None) -> None:
+        if isinstance(memptr, Pointer):
+            assert (shape, dtype, strides) == (memptr.host.shape, memptr.host.dtype, memptr.host.strides)
+            self._host, self._memory, self.base = memptr.host.view(), memptr.mem, None
+            return
         assert strides is None, "not in the stand-in"
         if memptr is None:
             self._set(np.empty(shape, check_dtype(dtype)), None)
@@ -122,6 +202,8 @@ class ndarray:
         self._host = host
         self.base = None if base is None else base if base.base is None else base.base
         self._memory = Memory(host.nbytes) if base is None else base._memory
+        if base is None and host.nbytes:
+            machine.hosts[host.ctypes.data] = host
 
     # What the host knows without asking the device
 
@@ -133,7 +215,7 @@ class ndarray:
     itemsize = property(lambda self: self._host.itemsize)
     strides = property(lambda self: self._host.strides)
     flags = property(lambda self: self._host.flags)
-    data = property(lambda self: SimpleNamespace(ptr=self._host.ctypes.data, mem=self._memory))
+    data = property(lambda self: Pointer(self._host.ctypes.data, self._memory, self._host))
 
     @property
     def device(self) -> Any:
@@ -165,8 +247,13 @@ class ndarray:
     # What waits for the device
 
     def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> Any:
+        from tests.gpu import strict_capture
+
+        strict_capture.refuse(
+            RuntimeError, "the current stream is capturing, so D2H transfers are disallowed"
+        )
         machine.counters.to_host.append(self.shape)
-        machine.counters.synchronizations += blocking
+        machine.wait(blocking)
         if out is None:
             return np.array(self._host, order=order)  # type: ignore[call-overload]
         assert (out.shape, out.dtype) == (self.shape, self.dtype)
@@ -226,7 +313,7 @@ class ndarray:
 
     def __getitem__(self, at: Any) -> ndarray:
         index, mask = _index(self, at)
-        machine.counters.synchronizations += mask
+        machine.wait(mask)
         try:
             found = np.asarray(read(self)[index])
         except IndexError as e:
@@ -301,7 +388,7 @@ class ndarray:
         return wrap(read(self).round(decimals), ())
 
     def nonzero(self) -> tuple[ndarray, ...]:
-        machine.counters.synchronizations += 1
+        machine.wait()
         return tuple(wrap(part, ()) for part in read(self).nonzero())
 
     def sort(self, axis: int = -1, kind: Any = None) -> None:
@@ -399,6 +486,13 @@ for _name, _ufunc in dict(neg="negative", invert="invert", abs="absolute", pos="
     setattr(ndarray, f"__{_name}__", _unary(_ufunc))
 
 
+def refuse_copy() -> None:
+    """Raises an error if what is about to be copied to the device would be captured."""
+    from tests.gpu import strict_capture
+
+    strict_capture.refuse(RuntimeError, "the current stream is capturing, so H2D transfers are disallowed")
+
+
 def read(array: Any) -> Any:
     """The memory of an array, for code that runs on the current device.
 
@@ -459,7 +553,8 @@ def _index(array: ndarray, at: Any) -> tuple[Any, bool]:
             mask = mask or part.dtype.kind == "b"
         elif isinstance(part, (np.ndarray, list)):
             part = np.asarray(part)
-            machine.counters.to_device.append(part.shape)  # CuPy copies it
+            refuse_copy()  # CuPy copies it
+            machine.counters.to_device.append(part.shape)
         elif not (part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer))):
             raise IndexError(f"Unsupported index {type(part)}")
         elif isinstance(part, slice) and any(

@@ -8,8 +8,9 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from tests.gpu import strict_ipc, strict_nccl as nccl
-from tests.gpu.strict_array import CUDARuntimeError, OutOfMemoryError, machine
+from tests.gpu import strict_capture, strict_ipc, strict_nccl as nccl
+from tests.gpu.strict_array import CUDARuntimeError, OutOfMemoryError, Pool, PrivatePool, machine
+from tests.gpu.strict_capture import Graph as Graph
 from tests.gpu.strict_ipc import (
     Memory as Memory,
     MemoryPointer as MemoryPointer,
@@ -52,7 +53,7 @@ class Device:
         _own.device = _own.devices.pop()
 
     def synchronize(self) -> None:
-        machine.counters.synchronizations += 1
+        machine.wait()
 
     @property
     def mem_info(self) -> tuple[int, int]:
@@ -97,10 +98,21 @@ class Stream:
         _streams()[device] = stream
 
     def synchronize(self) -> None:
-        machine.counters.synchronizations += 1
+        machine.wait()
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        self._check()
+        strict_capture.begin(self.ptr)
+
+    def end_capture(self) -> Graph:
+        return strict_capture.end(self.ptr)
+
+    def is_capturing(self) -> bool:
+        return strict_capture.of_stream(self.ptr) is not None
 
     def record(self, event: Event | None = None) -> Event:
         self._check()
+        assert not self.is_capturing(), "the stand-in has no captures of several streams"
         event = event or Event()
         event.stream = self
         return event
@@ -120,7 +132,7 @@ class Event:
         (stream or get_current_stream()).record(self)
 
     def synchronize(self) -> None:
-        machine.counters.synchronizations += 1
+        machine.wait()
 
     @property
     def done(self) -> bool:
@@ -137,24 +149,54 @@ def get_current_stream() -> Stream:
 
 
 class MemoryPool:
-    """The pool of the current device, as all that CuPy's pool does is per device."""
+    """A pool of memory of each device, as in CuPy, where all is about the current one.
+
+    What it has taken is not given back when it is forgotten, but by `free_all_blocks`, which keeps what is in
+    use.
+    """
+
+    def __init__(self) -> None:
+        self._pools: dict[int, PrivatePool] = {}
+
+    def _pool(self) -> Pool:
+        number = current_device()
+        device = machine.pools[number]
+        return self._pools.setdefault(number, PrivatePool(device.total, device=device))
+
+    def malloc(self, size: int) -> Any:
+        raise NotImplementedError("the stand-in's arrays take the memory by themselves")
 
     def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
-        pool = machine.pools[current_device()]
+        pool = self._pool()
         pool.limit = int(pool.total * fraction) if size is None and fraction is not None else size or 0
 
     def get_limit(self) -> int:
-        return machine.pools[current_device()].limit
+        return self._pool().limit
 
     def used_bytes(self) -> int:
-        return machine.pools[current_device()].used
+        return self._pool().used
 
     def total_bytes(self) -> int:
-        return machine.pools[current_device()].peak
+        return self._pool().peak
 
-    def free_all_blocks(self) -> None:
-        pool = machine.pools[current_device()]
+    def free_all_blocks(self, stream: Any = None) -> None:
+        strict_capture.refuse(CUDARuntimeError, "cudaErrorStreamCaptureUnsupported: cudaFree in a capture")
+        pool = self._pool()
+        if isinstance(pool, PrivatePool):
+            pool.give_back()
         pool.peak = pool.used
+
+
+class DefaultPool(MemoryPool):
+    """The pool that arrays take their memory from."""
+
+    def _pool(self) -> Pool:
+        return machine.pools[current_device()]
+
+
+def using_allocator(allocator: Any) -> Any:
+    """As CuPy's; `allocator` is `malloc` of a pool."""
+    return machine.allocating(allocator.__self__._pool)
 
 
 def _properties(number: int) -> dict[str, Any]:

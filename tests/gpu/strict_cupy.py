@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.gpu import strict_cuda
+from tests.gpu import strict_capture, strict_cuda
 from tests.gpu.cupy_names import FILE
 from tests.gpu.strict_array import (
     Unnoticed,
@@ -28,9 +28,11 @@ from tests.gpu.strict_array import (
     ndarray,
     operand,
     read,
+    refuse_copy,
     wrap,
     written,
 )
+from tests.gpu.strict_capture import launched
 from tests.gpu.strict_kernels import ElementwiseKernel
 from tests.gpu.strict_raw import RawKernel
 
@@ -44,6 +46,7 @@ _SCATTERED = {
 _WAITS = frozenset(
     ("nonzero", "flatnonzero", "argwhere", "unique", "bincount", "extract", "array_equal", "allclose", "isin")
 )
+_BY_CUBLAS = frozenset(("dot", "vdot", "inner", "matmul", "tensordot", "einsum"))
 _LINALG_DTYPES = frozenset("fdFD")
 _WITH_NUMBERS = frozenset(
     ("clip", "full_like", "linspace", "where", "isclose", "searchsorted", "nan_to_num", "pad")
@@ -69,6 +72,7 @@ class Ufunc:
     def __repr__(self) -> str:
         return f"<ufunc '{self.name}'>"
 
+    @launched
     def __call__(
         self, *args: Any, out: Any = None, where: Any = None, dtype: Any = None, casting: str = "same_kind"
     ) -> Any:
@@ -111,6 +115,7 @@ class Ufunc:
         kinds = tuple(getattr(x, "dtype", type(x)) for x in values)
         raise TypeError(f"Wrong type {kinds} of arguments for {self.name}")
 
+    @launched
     def at(self, array: Any, indices: Any, values: Any = None) -> None:
         if self.__name__ not in _OF_SCATTER:
             raise NotImplementedError(f"`{self.name}.at` is not supported yet")
@@ -200,9 +205,12 @@ def _function(name: str, function: Callable[..., Any], parameters: list[str]) ->
         if unknown and not any_name:
             raise TypeError(f"cupy.{name} has no arguments {sorted(unknown)}")
         numbers = short in _WITH_NUMBERS
-        machine.counters.synchronizations += short in _WAITS
+        machine.wait(short in _WAITS)
         out = kwargs.pop("out", None)
         sources = tuple(_arrays(list(args) + list(kwargs.values())))
+        # Of two vectors the product is a reduction of CuPy's own.
+        if name.startswith("linalg.") or (short in _BY_CUBLAS and any(x.ndim > 1 for x in sources)):
+            refuse_cublas()
         if name.startswith("linalg.") and any(a.dtype.char not in _LINALG_DTYPES for a in sources):
             raise TypeError(f"cupy.{name} does not support {[a.dtype.name for a in sources]}")
         plain = [_unwrapped(x, numbers) for x in args]
@@ -233,9 +241,11 @@ class _Generator:
         self._generator = np.random.default_rng()
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        refuse_cublas()
         return wrap(self._generator.random(size, dtype), ())
 
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        refuse_cublas()
         return wrap(self._generator.standard_normal(size, dtype), ())
 
 
@@ -255,6 +265,7 @@ def _array(obj: Any, dtype: Any = None, copy: Any = True, order: str = "K", **_:
         return wrap(np.array([read(x) for x in obj], dtype), ())
     host = np.array(obj, dtype)
     check_dtype(host.dtype)
+    refuse_copy()
     machine.counters.to_device.append(host.shape)
     return wrap(host, ())
 
@@ -315,10 +326,19 @@ def _einsum(*operands: Any, **kwargs: Any) -> Any:
     unknown = set(kwargs) - {"out", "optimize", "dtype", "order", "casting"}
     if unknown:
         raise TypeError(f"einsum() got an unexpected keyword argument {sorted(unknown)}")
+    refuse_cublas()
     return wrap(np.einsum(*(x if isinstance(x, (str, list)) else read(x) for x in operands), **kwargs), ())
 
 
+def refuse_cublas() -> None:
+    """Raises an error if CuPy would call a library that it does not call in a capture."""
+    strict_capture.refuse(
+        NotImplementedError, "calling cuBLAS API during stream capture is currently unsupported"
+    )
+
+
 def _matmul(a: Any, b: Any, out: Any = None) -> Any:
+    refuse_cublas()
     if a.dtype.char not in "?bBhHiIlLqQefdFD":
         raise TypeError(f"matmul does not support {a.dtype}")
     with np.errstate(all="ignore"):
@@ -359,16 +379,16 @@ def _build() -> ModuleType:
         if kind == "ufunc":
             value = ufuncs[short] = Ufunc(short, rest)
         elif name in _OWN:
-            value = _OWN[name]
+            value = launched(_OWN[name])
         else:
             target: Any = np
             for part in name.split("."):
                 target = getattr(target, part, None)
             if target is None:
                 continue
-            value = _function(name, target, rest)
+            value = launched(_function(name, target, rest))
         setattr(spaces[space], short, value)
-    made.matmul = ufuncs["matmul"] = _matmul  # type: ignore[attr-defined]
+    made.matmul = ufuncs["matmul"] = launched(_matmul)  # type: ignore[attr-defined]
     for name in _NUMPYS:
         setattr(made, name, getattr(np, name))
     made.random = SimpleNamespace(default_rng=_Generator)  # type: ignore[attr-defined]
@@ -378,10 +398,14 @@ def _build() -> ModuleType:
     made.ufunc = Ufunc  # type: ignore[attr-defined]
     made.cuda = strict_cuda  # type: ignore[attr-defined]
     made.__version__ = "14.2.0"  # type: ignore[attr-defined]
-    pool = strict_cuda.MemoryPool()
+    pool = strict_cuda.DefaultPool()
     made.get_default_memory_pool = lambda: pool  # type: ignore[attr-defined]
     made.__spec__ = sys.modules[__name__].__spec__
     return made
 
+
+for _name, _value in list(vars(ndarray).items()):
+    if callable(_value) and _name not in ("__init__", "_set", "__array_ufunc__", "__array_function__"):
+        setattr(ndarray, _name, launched(_value))
 
 module: Any = _build()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.gpu.strict_array import machine, ndarray, operand, read, wrap
+from tests.gpu.strict_capture import launched
 
 
 def ElementwiseKernel(
@@ -35,6 +36,7 @@ class _PythonKernel:
         lines = [line.removeprefix("float ").removeprefix("double ") for line in operation.splitlines()]
         self._code = compile("\n".join(line.removesuffix(";") for line in lines), name, "exec")
 
+    @launched
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         names: dict[str, Any] = dict(_C_FUNCTIONS)
         count = len(self._inputs)
@@ -99,6 +101,7 @@ class _CompiledKernel:
         loop = f"for (long i = 0; i < _size; i++) {{\n{operation}\n}}"
         self._function = compiled(f"{preamble}\n{head} {{\n{loop}\n}}").kernel
 
+    @launched
     def __call__(self, *args: Any, size: int) -> Any:
         numbers, arrays = args[: len(self._inputs)], args[len(self._inputs) :]
         values: list[Any] = [ctypes.c_long(size)]

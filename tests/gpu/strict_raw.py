@@ -1,6 +1,7 @@
 """`cupy.RawKernel` of the stand-in: CUDA source compiled as C, with a thread for each of a block's threads.
 
 Blocks run one after the other. Functions are found by their first line, `extern "C" __global__ void name(…)`.
+What is PTX in the source, conversions of half precision, is C here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.kernels.nn.cuda_numbers import HALF
 from tests.gpu.strict_array import machine, ndarray, read
+from tests.gpu.strict_capture import launched
 from tests.gpu.strict_kernels import compiled
 
 _HEAD = """
@@ -25,6 +28,12 @@ static _Thread_local struct { unsigned int x; } threadIdx, blockIdx;
 static struct { unsigned int x; } blockDim, gridDim;
 static pthread_barrier_t _barrier;
 #define __syncthreads() pthread_barrier_wait(&_barrier)
+"""
+
+_HALF = """
+typedef _Float16 half;
+static inline float widened(half x) { return x; }
+static inline half narrowed(float x) { return (half)x; }
 """
 
 _LAUNCH = """
@@ -52,7 +61,10 @@ int launch(unsigned int blocks, unsigned int threads, {parameters}) {{
 }}
 """
 
-_TYPES = {"float": np.float32, "double": np.float64, "int": np.int32, "long long": np.int64}
+_TYPES = {
+    **{"half": np.float16, "float": np.float32, "double": np.float64},
+    **{"int": np.int32, "long long": np.int64},
+}
 _lock = threading.Lock()
 """A kernel's arguments are in one place of its library."""
 
@@ -74,9 +86,11 @@ class RawKernel:
             parameters=", ".join(f"{kind} {own}" for kind, own in declared),
             stored=" ".join(f"_arguments.{own} = {own};" for _, own in declared),
         )
-        plain = code.replace('extern "C" ', "")
+        self._has_fixed_blocks = "blockDim" not in code
+        plain = code.replace('extern "C" ', "").replace(HALF, _HALF)
         self._launch = compiled(f"{_HEAD}\n{plain}\n{launch}", "-pthread").launch
 
+    @launched
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
         assert len(grid) == len(block) == 1
         assert grid[0] > 0
@@ -93,8 +107,9 @@ class RawKernel:
             if host.dtype != wanted or not host.flags.c_contiguous:
                 raise TypeError(f"{own} of {self.name} is of {host.dtype}, or not contiguous")
             values.append(ctypes.c_void_p(host.ctypes.data))
-        # Many blocks of many threads take long here; kernels work with a block of any size.
-        threads = block[0] if grid[0] <= 8 else min(block[0], 4)
+        # Many blocks of many threads take long here; kernels that ask for the size of a block work with any.
+        is_large = grid[0] > 8 and not self._has_fixed_blocks
+        threads = min(block[0], 4) if is_large else block[0]
         with _lock:
             assert self._launch(ctypes.c_uint(grid[0]), ctypes.c_uint(threads), *values) == 0
         machine.counters.kernels += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import tensorfleet as tf
 from tensorfleet_service.kernels.math.cuda_fusion import OPTIONS, body, c_type, preamble
 from tensorfleet_service.kernels.math.formulas import FORMULAS, formula_function, steps
 from tensorfleet_service.kernels.math.fusion import FusedOp
-from tensorfleet_service.kernels.nn import cuda_rows
+from tensorfleet_service.kernels.nn import cuda_batch_norm, cuda_recurrent, cuda_rows
 from tensorfleet_service.kernels.random import cuda_philox
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
 from tests.gpu import update_cases
@@ -89,13 +89,25 @@ def _updates(dtype: Any) -> str:
 def _rows(dtype: str) -> str:
     """The source of softmax and cross entropy, each kernel in a namespace of its own."""
     kernels = [(name, "int64") for name in cuda_rows._KERNELS] + [("sparse_cross_entropy", "int32")]
-    texts = (cuda_rows.source(name, dtype, index) for name, index in kernels)
+    return _apart(cuda_rows.source(name, dtype, index) for name, index in kernels)
+
+
+def _apart(texts: Iterable[str]) -> str:
     return "\n".join(f"namespace n{i} {{ {text.replace(EXTERN, '')} }}" for i, text in enumerate(texts))
+
+
+def _kernels(module: Any, dtype: str) -> str:
+    """The source of all kernels of a module, each in a namespace of its own."""
+    return _apart(module.source(name, dtype) for name in module.KERNELS)
 
 
 EXTERN = 'extern "C" '
 
 SOURCES = {
+    "batch norm of half": lambda: _kernels(cuda_batch_norm, "float16"),
+    "batch norm of float": lambda: _kernels(cuda_batch_norm, "float32"),
+    "cells of half": lambda: _kernels(cuda_recurrent, "float16"),
+    "cells of float": lambda: _kernels(cuda_recurrent, "float32"),
     "groups of float": lambda: _groups(np.float32),
     "groups of double": lambda: _groups(np.float64),
     "random numbers": _samplers,

@@ -1,4 +1,4 @@
-"""Numbers in environment variables: each is described once, and a bad one is an error that names it."""
+"""Numbers and words in environment variables, each described once; a bad one is an error that names it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ NUMBERS = {
 """The variables that hold a number: (description, least value, whether an integer)."""
 
 
+CHOICES = {
+    "TENSORFLEET_CUDNN": ("auto", "off"),
+    "TENSORFLEET_GPU_GRAPHS": ("off", "auto"),
+}
+"""The variables that hold one of some words; the first one is meant where none is set."""
+
+
 class SettingsError(ValueError):
     """A setting is missing or invalid; the text names it and says what to set."""
 
@@ -59,3 +66,16 @@ def number(name: str, default: float, environ: Mapping[str, str] = os.environ) -
 def integer(name: str, default: int, environ: Mapping[str, str] = os.environ) -> int:
     """As `number`, of a variable that holds an integer."""
     return int(number(name, default, environ))
+
+
+def choice(name: str, environ: Mapping[str, str] = os.environ) -> str:
+    """The word in one of CHOICES.
+
+    Raises:
+        SettingsError: the value is none of its words.
+    """
+    words = CHOICES[name]
+    found = environ.get(name, "") or words[0]
+    if found not in words:
+        raise SettingsError(f"{name} is {found!r}: set it to {' or '.join(words)}")
+    return found

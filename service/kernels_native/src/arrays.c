@@ -6,15 +6,9 @@ void release(struct arrays *arrays) {
   for (int i = 0; i < arrays->count; i++) PyBuffer_Release(&arrays->views[i]);
 }
 
-void *array(struct arrays *arrays, PyObject *object, const char *formats, long count, int writable) {
-  if (arrays->count == MOST_ARRAYS) {
-    PyErr_SetString(PyExc_ValueError, "too many arrays");
-    return NULL;
-  }
-  Py_buffer *view = &arrays->views[arrays->count];
+void *view_of(Py_buffer *view, PyObject *object, const char *formats, long count, int writable) {
   if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0)
     return NULL;
-  arrays->writable[arrays->count++] = writable;
   const char *format = view->format == NULL ? "B" : view->format;
   if (strlen(format) != 1 || strchr(formats, format[0]) == NULL) {
     PyErr_Format(PyExc_TypeError, "an array of format %s instead of one of %s", format, formats);
@@ -25,6 +19,19 @@ void *array(struct arrays *arrays, PyObject *object, const char *formats, long c
     return NULL;
   }
   return view->buf;
+}
+
+void *array(struct arrays *arrays, PyObject *object, const char *formats, long count, int writable) {
+  if (arrays->count == MOST_ARRAYS) {
+    PyErr_SetString(PyExc_ValueError, "too many arrays");
+    return NULL;
+  }
+  Py_buffer *view = &arrays->views[arrays->count];
+  view->obj = NULL;
+  void *memory = view_of(view, object, formats, count, writable);
+  arrays->writable[arrays->count] = writable;
+  if (view->obj != NULL) arrays->count++; /* to be released, also where it does not fit */
+  return memory;
 }
 
 int are_apart(const struct arrays *arrays) {

@@ -17,7 +17,11 @@ struct arrays {
 /* Lets go of all of them. */
 void release(struct arrays *arrays);
 
-/* The memory of an array of `count` elements whose format is one of `formats`; NULL and an exception otherwise. */
+/* The memory of an array of `count` elements whose format is one of `formats`; NULL and an exception otherwise. The
+ * view has to be released where its `obj` is not NULL, which it is to be before. */
+void *view_of(Py_buffer *view, PyObject *object, const char *formats, long count, int writable);
+
+/* The same of an array that is kept among `arrays`. */
 void *array(struct arrays *arrays, PyObject *object, const char *formats, long count, int writable);
 
 /* 0 if an output shares memory with another array, with an exception. */

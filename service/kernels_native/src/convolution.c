@@ -96,23 +96,14 @@ static void run_convolve(void *context, long begin, long end) {
   free(buffer);
 }
 
-/* Columns [inner, width] as panels of `columns` columns, the last one filled up with zeros. */
-static void pack(const float *from, long inner, long width, long columns, float *to) {
-  for (long f = 0; f < width; f += columns) {
-    const long some = width - f < columns ? width - f : columns;
-    for (long k = 0; k < inner; k++, to += columns) {
-      memcpy(to, from + k * width + f, sizeof(float) * (size_t)some);
-      if (some < columns) memset(to + some, 0, sizeof(float) * (size_t)(columns - some));
-    }
-  }
-}
-
 /* A group of images, and some rows of the gradient of the filters. */
 static void run_filter(void *context, long begin, long end) {
   struct convolution *c = context;
   const long columns = tiles->columns, inner = c->window_height * c->window_width * c->depth;
   const long panels = (c->filters + columns - 1) / columns, band_pixels = c->band * c->out_width;
-  float *buffer = band_buffer(c, c->band, (size_t)(panels * band_pixels * columns));
+  /* As many filters as one or two vectors have are a panel as they are. */
+  const int is_panel = c->filters == columns || 2 * c->filters == columns;
+  float *buffer = band_buffer(c, c->band, is_panel ? 0 : (size_t)(panels * band_pixels * columns));
   if (buffer == NULL) return;
   float *packed = buffer + (c->is_padded ? rows_read(c, c->band) * c->padded_width * c->depth : 0);
   for (long part = begin; part < end; part++) {
@@ -126,16 +117,17 @@ static void run_filter(void *context, long begin, long end) {
         const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
         const float *in = rows_of(c, image, first, rows, buffer);
         const long pixels = rows * c->out_width;
-        pack(c->gradient + (image * c->out_height + first) * c->out_width * c->filters, pixels, c->filters, columns,
-             packed);
+        const float *gradient = c->gradient + (image * c->out_height + first) * c->out_width * c->filters;
+        if (!is_panel) tiles->pack(gradient, c->filters, pixels, c->filters, packed);
         for (long panel = 0; panel < panels; panel++)
           for (long k = from; k < to; k += TILE_ROWS) {
             long offsets[TILE_ROWS];
             const long some = to - k < TILE_ROWS ? to - k : TILE_ROWS;
             for (long r = 0; r < some; r++) offsets[r] = c->offsets[(k + r) / c->length] + (k + r) % c->length;
             tiles->outer(in, offsets, some, rows, c->out_width, c->padded_width * c->depth * c->stride_height,
-                         c->depth * c->stride_width, packed + panel * pixels * columns,
-                         sums + (panel * inner + k) * columns);
+                         c->depth * c->stride_width, is_panel ? gradient : packed + panel * pixels * columns,
+                         is_panel ? c->filters : columns, sums + (panel * inner + k) * columns,
+                         c->filters - panel * columns);
           }
       }
   }
@@ -278,7 +270,7 @@ PyObject *convolve(PyObject *self, PyObject *arguments) {
   }
   make_bands(&c, c.out_height);
   Py_BEGIN_ALLOW_THREADS
-  pack(c.weights, inner, c.filters, columns, c.packed);
+  tiles->pack(c.weights, c.filters, inner, c.filters, c.packed);
   in_parallel(run_convolve, &c, c.count * c.bands, grain_of(c.band * c.out_width * inner / 8 * wide), threads);
   Py_END_ALLOW_THREADS
   answer = c.failed ? PyErr_NoMemory() : Py_NewRef(Py_None);

@@ -5,73 +5,38 @@
  * of the Example, whatever it says: each length is compared with what is left. */
 #include "records.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "example_wire.h"
 #include "pool.h"
 
-/* MISSING, BYTES, FLOATS, INTS, MANY_BYTES of spans.py; LOOSE_*: numbers with their tags, or several packed lists.
- * OVERLONG: with a varint of more than ten bytes. */
-enum kind { MISSING, BYTES, FLOATS, INTS, MANY_BYTES, LOOSE_FLOATS, LOOSE_INTS, OVERLONG, KIND_COUNT };
-
-struct item {
-  const uint8_t *data;
-  long size;
-};
-
-struct span {
-  int64_t begin, end;
-};
-
-/* A length or number; 0 where it does not end before `end`, or after `most` bytes. */
-static int varint(const uint8_t **at, const uint8_t *end, int most, uint64_t *value) {
-  const uint8_t *p = *at;
-  uint64_t result = 0;
-  for (int i = 0; i < most && p < end; i++) {
-    const uint8_t byte = *p++;
-    result |= (uint64_t)(byte & 0x7f) << 7 * i;
-    if (byte < 0x80) {
-      *at = p;
-      *value = result;
-      return 1;
-    }
-  }
+/* Whether more than nine bytes of a packed list go on, one after the other. */
+static int is_overlong(const uint8_t *p, const uint8_t *end) {
+  int run = 0;
+  for (; p < end; p++)
+    if ((run = *p < 0x80 ? 0 : run + 1) > 9) return 1;
   return 0;
-}
-
-/* A tag and a length that stays before `end`; 0 where there is none. */
-static inline int field(const uint8_t **at, const uint8_t *end, uint8_t tag, long *size) {
-  const uint8_t *p = *at;
-  if (end - p < 2 || p[0] != tag) return 0;
-  uint64_t value = p[1];
-  p += 2;
-  if (value >= 0x80) {
-    p--;
-    if (!varint(&p, end, 5, &value)) return 0;
-  }
-  if (value > (uint64_t)(end - p)) return 0;
-  *at = p;
-  *size = (long)value;
-  return 1;
 }
 
 /* How many varints a packed list has; -1: one has no end, -2: one is too long. */
 static long count_varints(const uint8_t *p, const uint8_t *end) {
   if (p < end && end[-1] >= 0x80) return -1;
-  long count = 0, run = 0, longest = 0;
-  for (; p < end; p++) { /* without branches, as what comes next is anybody's guess */
-    const long goes_on = *p >> 7;
-    count += 1 - goes_on;
-    run = (run + 1) & -goes_on;
-    longest = run > longest ? run : longest;
+  const uint8_t *begin = p;
+  long count = 0;
+  int may_be_long = 0; /* ten bytes that go on fill half of a word; a rest of seven, that ends, has less than that */
+  for (; end - p >= 8; p += 8) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    word = word >> 7 & 0x0101010101010101u;
+    count += 8 - (long)(word * 0x0101010101010101u >> 56);
+    may_be_long |= (uint32_t)word == 0x01010101u || word >> 32 == 0x01010101u;
   }
-  return longest > 9 ? -2 : count;
+  for (; p < end; p++) count += *p < 0x80;
+  return may_be_long && is_overlong(begin, end) ? -2 : count;
 }
 
-/* The numbers of a list of any form, to `out` where it is given; how many there are, or -1, also where that is more
- * than `room`. */
-static long loose_numbers(const uint8_t *p, const uint8_t *end, int is_float, void *out, long room) {
+long loose_numbers(const uint8_t *p, const uint8_t *end, int is_float, void *out, long room) {
   long count = 0;
   while (p < end) {
     long size;
@@ -144,15 +109,20 @@ static int feature(const uint8_t **at, const uint8_t *end, long *count) {
 
 /* ---- scanning ------------------------------------------------------------------------------------------- */
 
+/* Of all items: the kinds as bits, the sum of the counts, the greatest of them. */
+struct totals {
+  int64_t kinds, count, longest;
+};
+
 struct scan {
   const struct item *items, *keys;
   long count, key_count;
   int32_t *slots; /* a hash table of the keys' numbers, -1 where there is none */
   uint32_t slot_mask;
-  uint8_t *kinds;      /* [keys, items], as are the others */
-  struct span *spans;
-  int64_t *counts;
+  struct place *places; /* [keys, stride] */
+  long stride;          /* at least the number of items */
   uint8_t *irregular; /* [items] */
+  struct totals *totals; /* [keys] */
 };
 
 static uint32_t hash(const uint8_t *p, long size) {
@@ -188,11 +158,13 @@ struct learnt {
   long *seen;
 };
 
-/* The features that are there, of one Example; 0 where protobuf has to read it. */
-static int scan_entries(const struct scan *s, long number, const struct learnt *learnt) {
+/* The features that are there, of one Example, and how many; 0 where protobuf has to read it. */
+static int scan_entries(const struct scan *s, long number, const struct learnt *learnt, long *found) {
   const uint8_t *p = s->items[number].data, *end = p + s->items[number].size, *begin = p;
   long size, before = s->key_count;
+  *found = 0;
   if (p == end) return 1;
+  if (end - p > INT32_MAX) return 0; /* longer than messages may be */
   if (!field(&p, end, 0x0A, &size) || p + size != end) return 0;
   while (p < end) {
     if (!field(&p, end, 0x0A, &size)) return 0;
@@ -211,16 +183,35 @@ static int scan_entries(const struct scan *s, long number, const struct learnt *
       long count;
       const int kind = feature(&p, stop, &count);
       if (kind < 0) return 0;
-      const long at = index * s->count + number;
-      s->kinds[at] = (uint8_t)kind;
-      s->spans[at] = kind == MISSING ? (struct span){0, 0} : (struct span){p - begin, stop - begin};
-      s->counts[at] = count;
+      s->places[index * s->stride + number] =
+          kind == MISSING ? (struct place){MISSING, 0, 0, 0}
+                          : (struct place){kind, (int32_t)(p - begin), (int32_t)(stop - begin), (int32_t)count};
+      *found += learnt->seen[index] != number + 1;
       learnt->seen[index] = number + 1;
       before = index;
     }
     p = stop;
   }
   return 1;
+}
+
+/* Adds the counts of a range of items to those of all. */
+static void add_totals(const struct scan *s, long begin, long end) {
+  for (long k = 0; k < s->key_count; k++) {
+    const struct place *places = s->places + k * s->stride;
+    struct totals *all = &s->totals[k], range = {0, 0, 0};
+    for (long i = begin; i < end; i++) {
+      range.kinds |= 1 << places[i].kind;
+      range.count += places[i].count;
+      range.longest = places[i].count > range.longest ? places[i].count : range.longest;
+    }
+    __atomic_fetch_or(&all->kinds, range.kinds, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->count, range.count, __ATOMIC_RELAXED);
+    int64_t longest = __atomic_load_n(&all->longest, __ATOMIC_RELAXED);
+    while (longest < range.longest && !__atomic_compare_exchange_n(&all->longest, &longest, range.longest, 1,
+                                                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      continue;
+  }
 }
 
 static void run_scan(void *context, long begin, long end) {
@@ -230,21 +221,19 @@ static void run_scan(void *context, long begin, long end) {
   const int has_memory = learnt.follows != NULL && learnt.seen != NULL;
   for (long k = 0; has_memory && k <= s->key_count; k++) learnt.follows[k] = -1;
   for (long i = begin; i < end; i++) {
-    s->irregular[i] = !has_memory || !scan_entries(s, i, &learnt);
-    for (long k = 0; k < s->key_count; k++) {
+    long found = 0;
+    s->irregular[i] = !has_memory || !scan_entries(s, i, &learnt, &found);
+    for (long k = 0; found < s->key_count && k < s->key_count; k++) {
       if (has_memory && learnt.seen[k] == i + 1) continue;
-      const long at = k * s->count + i;
-      s->kinds[at] = MISSING;
-      s->spans[at] = (struct span){0, 0};
-      s->counts[at] = 0;
+      s->places[k * s->stride + i] = (struct place){MISSING, 0, 0, 0};
     }
   }
+  add_totals(s, begin, end);
   free(learnt.follows);
   free(learnt.seen);
 }
 
-/* The contents of a tuple of bytes; NULL and an exception otherwise. */
-static struct item *contents(PyObject *tuple) {
+struct item *contents(PyObject *tuple) {
   const Py_ssize_t count = PyTuple_Size(tuple);
   struct item *items = malloc(sizeof(struct item) * (size_t)(count + 1));
   if (items == NULL) {
@@ -291,14 +280,7 @@ static PyObject *summary(const struct scan *s) {
     Py_XDECREF(number);
   }
   for (long k = 0; !failed && k < s->key_count; k++) {
-    const uint8_t *kinds = s->kinds + k * s->count;
-    const int64_t *counts = s->counts + k * s->count;
-    int64_t values[3] = {0, 0, 0};
-    for (long i = 0; i < s->count; i++) {
-      values[0] |= 1 << kinds[i];
-      values[1] += counts[i];
-      if (counts[i] > values[2]) values[2] = counts[i];
-    }
+    const int64_t values[3] = {s->totals[k].kinds, s->totals[k].count, s->totals[k].longest};
     for (int j = 0; j < 3 && !failed; j++) {
       PyObject *value = PyLong_FromLongLong(values[j]);
       failed = value == NULL || PyList_SetItem(parts[j], k, value) < 0;
@@ -312,23 +294,23 @@ static PyObject *summary(const struct scan *s) {
 
 PyObject *scan_examples(PyObject *self, PyObject *arguments) {
   (void)self;
-  PyObject *items_, *keys_, *kinds_, *spans_, *counts_, *result = NULL;
-  long threads;
-  if (!PyArg_ParseTuple(arguments, "O!O!OOOl", &PyTuple_Type, &items_, &PyTuple_Type, &keys_, &kinds_, &spans_,
-                        &counts_, &threads))
+  PyObject *items_, *keys_, *places_, *result = NULL;
+  long stride, threads;
+  if (!PyArg_ParseTuple(arguments, "O!O!Oll", &PyTuple_Type, &items_, &PyTuple_Type, &keys_, &places_, &stride,
+                        &threads))
     return NULL;
   struct arrays arrays = {.count = 0};
-  struct scan s = {.count = PyTuple_Size(items_), .key_count = PyTuple_Size(keys_)};
-  const long places = product(s.count, s.key_count);
-  if (places < 0) return NULL;
-  if (s.key_count > 1 << 20) return PyErr_Format(PyExc_ValueError, "too many keys");
+  struct scan s = {.count = PyTuple_Size(items_), .key_count = PyTuple_Size(keys_), .stride = stride};
+  const long room = s.count > stride ? -1 : product(stride, s.key_count);
+  if (s.count > stride || s.key_count > 1 << 20 || room > PY_SSIZE_T_MAX / 16)
+    return PyErr_Format(PyExc_ValueError, "too many keys, or more items than there is room for");
+  if (room < 0) return NULL;
   if ((s.items = contents(items_)) == NULL || (s.keys = contents(keys_)) == NULL ||
-      (s.kinds = array(&arrays, kinds_, "B", places, 1)) == NULL ||
-      (s.spans = array(&arrays, spans_, "lq", 2 * places, 1)) == NULL ||
-      (s.counts = array(&arrays, counts_, "lq", places, 1)) == NULL || !are_apart(&arrays))
+      (s.places = array(&arrays, places_, "i", 4 * room, 1)) == NULL)
     goto done;
   s.irregular = malloc((size_t)s.count + 1);
-  if (s.irregular == NULL || !make_slots(&s)) {
+  s.totals = calloc((size_t)s.key_count + 1, sizeof(struct totals));
+  if (s.irregular == NULL || s.totals == NULL || !make_slots(&s)) {
     PyErr_NoMemory();
     goto done;
   }
@@ -339,162 +321,10 @@ PyObject *scan_examples(PyObject *self, PyObject *arguments) {
   result = summary(&s);
 done:
   free(s.irregular);
+  free(s.totals);
   free(s.slots);
   free((void *)s.items);
   free((void *)s.keys);
-  release(&arrays);
-  return result;
-}
-
-/* ---- values --------------------------------------------------------------------------------------------------- */
-
-struct column {
-  const struct item *items;
-  long count;
-  const uint8_t *kinds;
-  const struct span *spans;
-  const int64_t *counts;
-  int64_t *offsets; /* of each item's values in the output */
-  void *out;
-  int is_float, is_string;
-  int64_t *indices; /* [values, 2], or NULL */
-  int failed;
-};
-
-/* Whether the spans lie in the items; an exception where one does not. */
-static int is_inside(const struct column *c) {
-  for (long i = 0; i < c->count; i++)
-    if (c->kinds[i] >= KIND_COUNT || c->spans[i].begin < 0 || c->spans[i].begin > c->spans[i].end ||
-        c->spans[i].end > c->items[i].size) {
-      PyErr_SetString(PyExc_ValueError, "a span outside of its item");
-      return 0;
-    }
-  return 1;
-}
-
-/* The numbers of a packed list; how many there are, or -1 where that is more than `room`. */
-static long packed_integers(const uint8_t *p, const uint8_t *end, int64_t *out, long room) {
-  long count = 0;
-  while (p < end) {
-    if (count == room) return -1;
-    uint64_t value = *p++;
-    if (value >= 0x80) {
-      value &= 0x7f;
-      for (int shift = 7; p < end && shift < 64; shift += 7) {
-        const uint8_t byte = *p++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) break;
-      }
-    }
-    out[count++] = (int64_t)value;
-  }
-  return count;
-}
-
-/* The numbers in a span, of which there must be `count`. */
-static int numbers(uint8_t kind, const uint8_t *p, const uint8_t *end, int is_float, void *out, long count) {
-  if (kind == MISSING) return count == 0;
-  if (kind == FLOATS && is_float) {
-    if (end - p != 4 * count) return 0;
-    memcpy(out, p, (size_t)(end - p));
-    return 1;
-  }
-  if (kind == INTS && !is_float) return packed_integers(p, end, out, count) == count;
-  return kind == (is_float ? LOOSE_FLOATS : LOOSE_INTS) && loose_numbers(p, end, is_float, out, count) == count;
-}
-
-/* The strings in a span, of which there must be `count`, in the place of what `out` holds. Needs the interpreter. */
-static int strings_of(uint8_t kind, const uint8_t *p, const uint8_t *end, PyObject **out, long count) {
-  long found = 0, size = end - p;
-  if (kind == MISSING) return count == 0;
-  if (kind != BYTES && kind != MANY_BYTES) return 0;
-  for (; kind == BYTES ? found == 0 : p < end; p += size, found++) {
-    if (found == count || (kind == MANY_BYTES && !field(&p, end, 0x0A, &size))) return 0;
-    PyObject *value = PyBytes_FromStringAndSize((const char *)p, size), *before = out[found];
-    if (value == NULL) return 0;
-    out[found] = value;
-    Py_XDECREF(before);
-  }
-  return found == count;
-}
-
-static void run_values(void *context, long begin, long end) {
-  struct column *c = context;
-  for (long i = begin; i < end; i++) {
-    const uint8_t *p = c->items[i].data + c->spans[i].begin, *stop = c->items[i].data + c->spans[i].end;
-    void *out = (char *)c->out + c->offsets[i] * (c->is_float ? 4 : 8);
-    const int is_good = c->is_string ? strings_of(c->kinds[i], p, stop, out, c->counts[i])
-                                     : numbers(c->kinds[i], p, stop, c->is_float, out, c->counts[i]);
-    if (!is_good) {
-      __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
-      return;
-    }
-    if (c->indices != NULL)
-      for (int64_t j = 0; j < c->counts[i]; j++) {
-        c->indices[2 * (c->offsets[i] + j)] = i;
-        c->indices[2 * (c->offsets[i] + j) + 1] = j;
-      }
-  }
-}
-
-/* example_values(items, kinds, spans, counts, out, width, indices, threads): the values of one feature, of items one
- * after the other; or those of each in a row of its own of `width`, whose rest is left as it is. */
-PyObject *example_values(PyObject *self, PyObject *arguments) {
-  (void)self;
-  PyObject *items_, *kinds_, *spans_, *counts_, *out_, *indices_, *result = NULL;
-  long width, threads;
-  if (!PyArg_ParseTuple(arguments, "O!OOOOlOl", &PyTuple_Type, &items_, &kinds_, &spans_, &counts_, &out_, &width,
-                        &indices_, &threads))
-    return NULL;
-  struct arrays arrays = {.count = 0};
-  struct column c = {.count = PyTuple_Size(items_)};
-  if ((c.items = contents(items_)) == NULL || (c.kinds = array(&arrays, kinds_, "B", c.count, 0)) == NULL ||
-      (c.spans = array(&arrays, spans_, "lq", 2 * c.count, 0)) == NULL ||
-      (c.counts = array(&arrays, counts_, "lq", c.count, 0)) == NULL || !is_inside(&c))
-    goto done;
-  c.offsets = malloc(sizeof(int64_t) * (size_t)(c.count + 1));
-  if (c.offsets == NULL) {
-    PyErr_NoMemory();
-    goto done;
-  }
-  const long most = PY_SSIZE_T_MAX / 16;
-  long total = width < 0 ? 0 : product(c.count, width);
-  if (total < 0) goto done;
-  for (long i = 0; i < c.count; i++) {
-    if (c.counts[i] < 0 || c.counts[i] > (width < 0 ? c.items[i].size : width) || total > most) {
-      PyErr_SetString(PyExc_ValueError, "more values than there is room for");
-      goto done;
-    }
-    c.offsets[i] = width < 0 ? total : i * width;
-    if (width < 0) total += c.counts[i];
-  }
-  /* The output's own type says which values are wanted. */
-  if ((c.out = array(&arrays, out_, "flqO", total, 1)) == NULL ||
-      (indices_ != Py_None && (c.indices = array(&arrays, indices_, "lq", 2 * total, 1)) == NULL))
-    goto done;
-  if (c.indices != NULL && width >= 0) {
-    PyErr_SetString(PyExc_ValueError, "indices of rows that are filled up");
-    goto done;
-  }
-  const char format = arrays.views[3].format[0];
-  c.is_float = format == 'f';
-  c.is_string = format == 'O';
-  if (!are_apart(&arrays)) goto done;
-  if (c.is_string) {
-    run_values(&c, 0, c.count);
-  } else {
-    Py_BEGIN_ALLOW_THREADS
-    in_parallel(run_values, &c, c.count, 1 + 20000 * c.count / (total + c.count + 1), threads);
-    Py_END_ALLOW_THREADS
-  }
-  if (PyErr_Occurred()) goto done;
-  if (c.failed)
-    PyErr_SetString(PyExc_ValueError, "other values than were counted");
-  else
-    result = Py_NewRef(Py_None);
-done:
-  free(c.offsets);
-  free((void *)c.items);
   release(&arrays);
   return result;
 }

@@ -4,6 +4,7 @@
  * so that sums and products are those of NumPy, and where a fused multiply-add is meant, it is written. Nothing
  * here assumes that there is no NaN, infinity, denormal or negative zero. */
 #define _DEFAULT_SOURCE /* lgamma_r */
+#include "arithmetic.h"
 #include "kernels.h"
 
 #include <math.h>
@@ -13,12 +14,6 @@
 #define CONCAT_(a, b) a##b
 #define CONCAT(a, b) CONCAT_(a, b)
 #define INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
 #if defined(__FMA__) || defined(__aarch64__)
 #define FMA(a, b, c) __builtin_fmaf(a, b, c)
 #else
@@ -276,10 +271,10 @@ static float lgamma_(float x) {
 static void step(enum step which, float *out, const float *a, int a_is_number, const float *b, int b_is_number,
                  long n) {
   switch (which) {
-    BINARY(STEP_ADD, x + y)
-    BINARY(STEP_SUBTRACT, x - y)
-    BINARY(STEP_MULTIPLY, x *y)
-    BINARY(STEP_DIVIDE, x / y)
+    BINARY(STEP_ADD, DO_ADD(, x, y))
+    BINARY(STEP_SUBTRACT, DO_SUBTRACT(, x, y))
+    BINARY(STEP_MULTIPLY, DO_MULTIPLY(, x, y))
+    BINARY(STEP_DIVIDE, DO_DIVIDE(, x, y))
     BINARY(STEP_MAXIMUM, maximum_(x, y))
     BINARY(STEP_MINIMUM, minimum_(x, y))
     BINARY(STEP_FMIN, fmin_(x, y))
@@ -288,11 +283,11 @@ static void step(enum step which, float *out, const float *a, int a_is_number, c
     BINARY(STEP_LESS, choose(x < y, 1.0f, 0.0f))
     BINARY(STEP_LOGADDEXP, logaddexp_(x, y))
     BINARY(STEP_ARCTAN2, arctan2_(x, y))
-    BINARY(STEP_MOVE, out[i] + (x - out[i]) * y)
-    BINARY(STEP_ADD_PRODUCT, out[i] + x * y)
-    BINARY(STEP_SUBTRACT_PRODUCT, out[i] - x * y)
-    BINARY(STEP_SUBTRACT_QUOTIENT, out[i] - x / y)
-    BINARY(STEP_ADD_TO_ROOT, __builtin_sqrtf(x) + y)
+    BINARY(STEP_MOVE, DO_MOVE(out[i], x, y))
+    BINARY(STEP_ADD_PRODUCT, DO_ADD_PRODUCT(out[i], x, y))
+    BINARY(STEP_SUBTRACT_PRODUCT, DO_SUBTRACT_PRODUCT(out[i], x, y))
+    BINARY(STEP_SUBTRACT_QUOTIENT, DO_SUBTRACT_QUOTIENT(out[i], x, y))
+    BINARY(STEP_ADD_TO_ROOT, DO_ADD_TO_ROOT(, x, y))
     case STEP_REMAINDER:
       remainders(out, a, a_is_number, b, b_is_number, n);
       break;
@@ -303,7 +298,7 @@ static void step(enum step which, float *out, const float *a, int a_is_number, c
     UNARY(STEP_ABSOLUTE, __builtin_fabsf(x))
     UNARY(STEP_SIGN, sign_(x))
     UNARY(STEP_SQUARE, x *x)
-    UNARY(STEP_SQRT, __builtin_sqrtf(x))
+    UNARY(STEP_SQRT, DO_SQRT(, x, ))
     UNARY(STEP_RECIPROCAL, 1.0f / x)
     UNARY(STEP_EXP, exp_(x))
     UNARY(STEP_EXPM1, expm1_(x))

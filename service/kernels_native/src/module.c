@@ -11,185 +11,22 @@
 
 #include "choices.h"
 #include "convolution.h"
+#include "groups.h"
 #include "kernels.h"
 #include "pool.h"
 #include "pooling.h"
 #include "product.h"
 #include "records.h"
 #include "tiles.h"
+#include "updates.h"
 
 extern const struct loops loops_base;
 #ifdef X86_VARIANTS
 extern const struct loops loops_avx2, loops_avx512;
 #endif
 const struct loops *loops = &loops_base;
+const update_function *updates = updates_base;
 static const char *instruction_set = "base";
-
-#define MOST_TEMPORARIES 32
-#define MOST_INSTRUCTIONS 512
-
-/* ---- groups of elementwise steps ------------------------------------------------------------------------ */
-
-enum form { NUMBER, ROW, COLUMN, FULL, OUTPUT, UPDATED, FORM_COUNT };
-
-struct instruction {
-  int32_t step, to, a, b;
-};
-
-struct group {
-  const struct instruction *code;
-  long instructions;
-  float *operands[MOST_ARRAYS];
-  float numbers[MOST_ARRAYS];
-  char forms[MOST_ARRAYS];
-  long operand_count, temporaries;
-  long width; /* of a row; 1 where all operands are full */
-  int failed;
-};
-
-/* The rows [begin, end) of a group. */
-static void run_group(void *context, long begin, long end) {
-  struct group *group = context;
-  const long width = group->width, count = group->operand_count;
-  /* Short rows go by several at a time, long ones piece by piece. */
-  const long piece = width < BLOCK ? width : BLOCK, rows = BLOCK / piece, block = rows * piece;
-  float *memory = malloc(sizeof(float) * (size_t)block * (size_t)(group->temporaries + count));
-  if (memory == NULL) {
-    __atomic_store_n(&group->failed, 1, __ATOMIC_RELAXED);
-    return;
-  }
-  float *at[MOST_ARRAYS + MOST_TEMPORARIES];
-  for (long i = 0; i < group->temporaries + count; i++) at[i] = memory + i * block;
-  for (long i = 0; i < count; i++) {
-    if (group->forms[i] == NUMBER) at[i] = &group->numbers[i];
-    if (group->forms[i] == ROW && width <= BLOCK)
-      for (long r = 0; r < rows; r++) memcpy(at[i] + r * width, group->operands[i], sizeof(float) * (size_t)width);
-  }
-  for (long row = begin; row < end; row += rows) {
-    const long some = end - row < rows ? end - row : rows;
-    for (long column = 0; column < width; column += piece) {
-      const long length = width <= BLOCK ? some * width : (width - column < BLOCK ? width - column : BLOCK);
-      for (long i = 0; i < count; i++) {
-        switch (group->forms[i]) {
-          case ROW:
-            if (width > BLOCK) at[i] = group->operands[i] + column;
-            break;
-          case COLUMN:
-            for (long r = 0; r < some; r++)
-              for (long c = 0; c < length / some; c++) at[i][r * (length / some) + c] = group->operands[i][row + r];
-            break;
-          case FULL:
-          case OUTPUT:
-          case UPDATED:
-            at[i] = group->operands[i] + row * width + column;
-            break;
-          default:
-            break;
-        }
-      }
-      for (long k = 0; k < group->instructions; k++) {
-        const struct instruction *now = &group->code[k];
-        const int32_t b = now->step >= FIRST_UNARY ? now->a : now->b;
-        loops->step((enum step)now->step, at[now->to], at[now->a], now->a < count && group->forms[now->a] == NUMBER,
-                    at[b], b < count && group->forms[b] == NUMBER, length);
-      }
-    }
-  }
-  free(memory);
-}
-
-static long cost_of(int32_t step) {
-  switch (step) {
-    case STEP_MOVE: case STEP_ADD_PRODUCT: case STEP_SUBTRACT_PRODUCT: return 2;
-    case STEP_DIVIDE: case STEP_RECIPROCAL: case STEP_SQRT: return 3;
-    case STEP_SUBTRACT_QUOTIENT: case STEP_ADD_TO_ROOT: return 4;
-    case STEP_REMAINDER: return 8;
-    case STEP_LGAMMA: return 100;
-    case STEP_EXP: case STEP_EXPM1: case STEP_LOG: return 8;
-    case STEP_LOG1P: case STEP_TANH: case STEP_ARCTAN: return 12;
-    case STEP_ERF: case STEP_ARCTAN2: return 20;
-    case STEP_LOGADDEXP: return 25;
-    default: return 1;
-  }
-}
-
-/* Whether an instruction's operands are such as run_group may touch. */
-static int is_valid(const struct group *group, const struct instruction *now) {
-  const long count = group->operand_count, all = count + group->temporaries;
-  if (now->step < 0 || now->step >= STEP_COUNT) return 0;
-  if (now->to < 0 || now->to >= all || now->a < 0 || now->a >= all) return 0;
-  if (now->to < count && group->forms[now->to] != OUTPUT && group->forms[now->to] != UPDATED) return 0;
-  const int a_is_number = now->a < count && group->forms[now->a] == NUMBER;
-  if (now->step >= FIRST_UNARY) return !a_is_number;
-  if (now->b < 0 || now->b >= all) return 0;
-  return !(a_is_number && now->b < count && group->forms[now->b] == NUMBER);
-}
-
-static PyObject *evaluate(PyObject *self, PyObject *arguments) {
-  (void)self;
-  const char *code, *forms;
-  Py_ssize_t code_length, form_count;
-  PyObject *operands;
-  long rows, width, temporaries, threads;
-  if (!PyArg_ParseTuple(arguments, "y#O!y#llll", &code, &code_length, &PyTuple_Type, &operands, &forms, &form_count,
-                        &rows, &width, &temporaries, &threads))
-    return NULL;
-  const long count = product(rows, width);
-  if (count < 0) return NULL;
-  if (form_count != PyTuple_Size(operands) || form_count > MOST_ARRAYS || temporaries < 0 ||
-      temporaries > MOST_TEMPORARIES || code_length % (Py_ssize_t)sizeof(struct instruction) ||
-      code_length > MOST_INSTRUCTIONS * (Py_ssize_t)sizeof(struct instruction))
-    return PyErr_Format(PyExc_ValueError, "no code for these operands");
-  struct instruction instructions[MOST_INSTRUCTIONS];
-  memcpy(instructions, code, (size_t)code_length);
-  struct arrays arrays = {.count = 0};
-  struct group group = {.code = instructions,
-                        .instructions = code_length / (Py_ssize_t)sizeof(struct instruction),
-                        .operand_count = form_count,
-                        .temporaries = temporaries,
-                        .width = width};
-  long cost = form_count;
-  for (Py_ssize_t i = 0; i < form_count; i++) {
-    PyObject *operand = PyTuple_GetItem(operands, i);
-    const char form = group.forms[i] = forms[i];
-    if (form == NUMBER) {
-      double number = PyFloat_AsDouble(operand);
-      if (number == -1.0 && PyErr_Occurred()) goto refuse;
-      group.numbers[i] = (float)number;
-      continue;
-    }
-    if (form < 0 || form >= FORM_COUNT) {
-      PyErr_SetString(PyExc_ValueError, "no form of an operand");
-      goto refuse;
-    }
-    group.operands[i] = array(&arrays, operand, "f", form == ROW ? width : form == COLUMN ? rows : count,
-                              form == OUTPUT || form == UPDATED);
-    if (group.operands[i] == NULL) goto refuse;
-  }
-  for (long i = 0; i < group.instructions; i++) {
-    if (!is_valid(&group, &instructions[i])) {
-      PyErr_SetString(PyExc_ValueError, "an instruction that does not fit the operands");
-      goto refuse;
-    }
-    cost += cost_of(instructions[i].step);
-  }
-  if (!are_apart(&arrays)) goto refuse;
-  if (count) {
-    Py_BEGIN_ALLOW_THREADS
-    long grain = grain_of(cost);
-    /* Parts are of whole blocks. */
-    long unit = width >= BLOCK ? 1 : BLOCK / width;
-    grain = grain / (width * unit) * unit;
-    in_parallel(run_group, &group, rows, grain < unit ? unit : grain, threads);
-    Py_END_ALLOW_THREADS
-  }
-  release(&arrays);
-  if (group.failed) return PyErr_NoMemory();
-  Py_RETURN_NONE;
-refuse:
-  release(&arrays);
-  return NULL;
-}
 
 /* ---- batch normalization and sums by columns --------------------------------------------------------------- */
 
@@ -685,11 +522,13 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 4
+#define INTERFACE 5
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
      "evaluate(code, operands, forms, rows, width, temporaries, threads): runs elementwise steps over blocks."},
+    {"update_name", update_name, METH_VARARGS,
+     "update_name(code, forms): the update that is computed with all its steps at once; None for other steps"},
     {"batch_norm", batch_norm, METH_VARARGS,
      "batch_norm(x, y, scale, offset, mean, variance, rows, width, epsilon, training, threads)"},
     {"batch_norm_grad", batch_norm_grad, METH_VARARGS,
@@ -735,9 +574,10 @@ static PyMethodDef methods[] = {
      "of which may be given transposed"},
     {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
     {"scan_examples", scan_examples, METH_VARARGS,
-     "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},
+     "scan_examples(items, keys, places, stride, threads): (items it cannot read, kinds, totals, longest)"},
     {"example_values", example_values, METH_VARARGS,
-     "example_values(items, kinds, spans, counts, out, width or -1, indices or None, threads)"},
+     "example_values(items, features, places, stride, columns, threads), each column as (feature, out, width or "
+     "-1, indices or None)"},
     {"split_records", split_records, METH_VARARGS,
      "split_records(buffer, place): (records, where the next begins, what is wrong with it)"},
     {NULL, NULL, 0, NULL}};
@@ -763,10 +603,12 @@ static int fill(PyObject *module) {
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("f16c")) {
     loops = &loops_avx512;
     tiles = &tiles_avx512;
+    updates = updates_avx512;
     instruction_set = "AVX-512";
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
     loops = &loops_avx2;
     tiles = &tiles_avx2;
+    updates = updates_avx2;
     instruction_set = "AVX2";
   }
 #endif

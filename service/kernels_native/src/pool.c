@@ -58,11 +58,17 @@ static void start(long count) {
 }
 
 void in_parallel(part_function function, void *context, long size, long grain, long threads) {
+  in_parallel_beside(NULL, function, context, size, grain, threads);
+}
+
+void in_parallel_beside(void (*own)(void *), part_function function, void *context, long size, long grain,
+                        long threads) {
   if (grain < 1) grain = 1;
-  long parts = (size + grain - 1) / grain;
+  const long parts = (size + grain - 1) / grain + (own != NULL);
   long helpers = (threads < parts ? threads : parts) - 1;
   if (helpers > MOST_THREADS - 1) helpers = MOST_THREADS - 1;
   if (helpers < 1 || pthread_mutex_trylock(&in_use) != 0) {
+    if (own != NULL) own(context);
     for (long begin = 0; begin < size; begin += grain)
       function(context, begin, size - begin < grain ? size : begin + grain);
     return;
@@ -77,6 +83,7 @@ void in_parallel(part_function function, void *context, long size, long grain, l
   wanted = helpers < started ? helpers : started;
   for (long i = 0; i < wanted; i++) pthread_cond_signal(&work);
   pthread_mutex_unlock(&lock);
+  if (own != NULL) own(context);
   run_parts();
   pthread_mutex_lock(&lock);
   wanted = 0; /* who has not come yet need not */

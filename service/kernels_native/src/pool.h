@@ -9,6 +9,10 @@ typedef void (*part_function)(void *context, long begin, long end);
  * threads at work for another does its own work alone. */
 void in_parallel(part_function function, void *context, long size, long grain, long threads);
 
+/* The same, where the calling thread calls own(context) first, which is work of its own. */
+void in_parallel_beside(void (*own)(void *), part_function function, void *context, long size, long grain,
+                        long threads);
+
 #define WORK 100000 /* additions of a part: some 20 us, several times what it takes to wake a thread */
 static inline long grain_of(long cost) { return cost >= WORK ? 1 : WORK / (cost < 1 ? 1 : cost); }
 

@@ -184,40 +184,43 @@ static void pack(const float *from, long step, long inner, long width, float *to
   }
 }
 
-INLINE void outer_of(const int rows, const float *in, const long *offsets, long height, long width, long y_step,
-                     long x_step, const float *panel, float *to) {
+INLINE void outer_of(const int rows, const int vectors, const float *in, const long *offsets, long height, long width,
+                     long y_step, long x_step, const float *panel, long panel_step, float *to) {
   vector sums[TILE_ROWS][2];
   const float *a[TILE_ROWS];
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++) {
     sums[r][0] = load(to + r * COLUMNS);
-    sums[r][1] = load(to + r * COLUMNS + WIDTH);
+    if (vectors == 2) sums[r][1] = load(to + r * COLUMNS + WIDTH);
   }
   for (long y = 0; y < height; y++) {
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++) a[r] = in + y * y_step + offsets[r];
-    for (long x = 0, at = 0; x < width; x++, at += x_step, panel += COLUMNS) {
-      const vector first = load(panel), second = load(panel + WIDTH);
+    for (long x = 0, at = 0; x < width; x++, at += x_step, panel += panel_step) {
+      const vector first = load(panel), second = vectors == 2 ? load(panel + WIDTH) : first;
 #pragma GCC unroll 6
       for (int r = 0; r < rows; r++) {
         const float value = a[r][at];
         sums[r][0] += first * value;
-        sums[r][1] += second * value;
+        if (vectors == 2) sums[r][1] += second * value;
       }
     }
   }
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++) {
     store(to + r * COLUMNS, sums[r][0]);
-    store(to + r * COLUMNS + WIDTH, sums[r][1]);
+    if (vectors == 2) store(to + r * COLUMNS + WIDTH, sums[r][1]);
   }
 }
 
 static void outer(const float *in, const long *offsets, long rows, long height, long width, long y_step, long x_step,
-                  const float *panel, float *sums) {
-#define CASE(ROWS)                                                                 \
-  case ROWS:                                                                       \
-    outer_of(ROWS, in, offsets, height, width, y_step, x_step, panel, sums); \
+                  const float *panel, long panel_step, float *sums, long wanted) {
+#define CASE(ROWS)                                                                                   \
+  case ROWS:                                                                                         \
+    if (wanted > WIDTH)                                                                              \
+      outer_of(ROWS, 2, in, offsets, height, width, y_step, x_step, panel, panel_step, sums);        \
+    else                                                                                             \
+      outer_of(ROWS, 1, in, offsets, height, width, y_step, x_step, panel, panel_step, sums);        \
     break;
   switch (rows) {
     CASE(1)

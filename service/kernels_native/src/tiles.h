@@ -13,9 +13,10 @@ struct tiles {
   void (*product)(const float *const *in, long rows, const long *offsets, long segments, long length,
                   const float *panel, float *out, long stride, long wanted);
   /* sums[r * columns + j] += the sum over y < height and x < width of in[offsets[r] + y * y_step + x * x_step] *
-   * panel[(y * width + x) * columns + j], for r < rows. */
+   * panel[(y * width + x) * panel_step + j], for r < rows and j < wanted; as many columns as fill one or two vectors
+   * are read and written. */
   void (*outer)(const float *in, const long *offsets, long rows, long height, long width, long y_step, long x_step,
-                const float *panel, float *sums);
+                const float *panel, long panel_step, float *sums, long wanted);
   /* out[c] = the sum over k < count of in[offsets[k] + c] * weights[k * depth + c]. */
   void (*depthwise)(const float *in, const long *offsets, long count, const float *weights, float *out, long depth);
   /* sums[c] += the sum over x < width of in[x * step + c] * gradient[x * depth + c]. */

@@ -102,10 +102,13 @@ void detach(struct channel *c) {
 
 /* ---- sealing and opening ------------------------------------------------------------------------------------------ */
 
-/* Why the library has just refused something; the last of the thread's errors is the one. */
+/* Why the library has just refused something: the last of the thread's errors, but for the one that OpenSSL 3.2 and later
+ * put after what they found in a record. */
 static const char *last_reason(void) {
-  const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-  ERR_clear_error();
+  unsigned long last = 0, error;
+  while ((error = ERR_get_error()))
+    if (error != RECORD_LAYER_FAILURE || !last) last = error;
+  const char *reason = ERR_reason_error_string(last);
   return reason == NULL ? "the connection broke" : reason;
 }
 

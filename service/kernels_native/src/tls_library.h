@@ -14,6 +14,7 @@ typedef struct bio_method_st BIO_METHOD;
 
 /* Of OpenSSL's interface, which does not change. */
 enum { SSL_ERROR_WANT_READ = 2, SSL_ERROR_ZERO_RETURN = 6, SSL_KEY_UPDATE_NOT_REQUESTED = 0 };
+enum { RECORD_LAYER_FAILURE = 20 << 23 | 313 }; /* as ERR_PACK makes it */
 enum { SSL_CTRL_CLEAR_MODE = 78, SSL_MODE_RELEASE_BUFFERS = 0x10 };
 enum { BIO_FLAGS_READ = 1, BIO_FLAGS_SHOULD_RETRY = 8, BIO_CTRL_FLUSH = 11, BIO_TYPE_SOURCE_SINK = 0x400 };
 
@@ -41,7 +42,7 @@ enum { BIO_FLAGS_READ = 1, BIO_FLAGS_SHOULD_RETRY = 8, BIO_CTRL_FLUSH = 11, BIO_
   F(void *, BIO_get_data, (BIO *))                                              \
   F(void, BIO_set_flags, (BIO *, int))                                          \
   F(void, BIO_clear_flags, (BIO *, int))                                        \
-  F(unsigned long, ERR_peek_last_error, (void))                                 \
+  F(unsigned long, ERR_get_error, (void))                                       \
   F(void, ERR_clear_error, (void))                                              \
   F(const char *, ERR_reason_error_string, (unsigned long))                     \
   F(const char *, OpenSSL_version, (int))

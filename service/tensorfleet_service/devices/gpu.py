@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet_service.devices import cudnn
 from tensorfleet_service.devices.device import Device
 from tensorfleet_service.devices.scope import Scope, pool_state
 
@@ -56,6 +57,8 @@ def devices(
         text = f"device: {number}, name: {properties['name'].decode()}"
         scope = Scope(cupy, number)
         found.append(Device(f"{task}/device:GPU:{i}", "GPU", size, incarnation + i, text, cupy, scope))
+    if found:
+        log.info("convolutions on GPUs: %s", cudnn.description())
     return found
 
 

@@ -20,7 +20,7 @@ from tensorfleet_service.devices.memory import readable
 class Scope:
     """A GPU and its stream, current for a thread inside of `with`; it may be entered again, by any thread."""
 
-    __slots__ = ("_device", "_stream", "number", "xp")
+    __slots__ = ("__weakref__", "_device", "_stream", "number", "xp")
 
     def __init__(self, xp: Any, number: int) -> None:
         self.number = number

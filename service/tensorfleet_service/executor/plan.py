@@ -38,6 +38,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet_service.executor.captured_steps import captures, replayed
 from tensorfleet_service.executor.plan_writer import PlanWriter, SendTable, StatefulKernels
 from tensorfleet_service.executor.statements import Line, explain, lasting
 from tensorfleet_service.tracing.timed import Timed
@@ -106,6 +107,8 @@ class Plan(Timed):
         function, self._code, self._lines = writer.compile(traced=False)
         self._scope = scope
         self.function = self._scoped(function)
+        if scope is not None and not self.waits and captures():
+            self.function = replayed(self.function, writer, scope) or self.function
         self._writer = writer
         self._traced: tuple[Callable[..., Any], CodeType, list[Line]] | None = None
 

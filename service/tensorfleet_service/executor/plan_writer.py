@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,8 @@ class PlanWriter:
             self.globals["to_host"], self.globals["all_to_host"] = self.moves[1], all_to_host(xp)
             self.globals["share"], self.globals["Shared"] = scope.share, Shared
             self.globals["outgoing"] = scope.outgoing
+        self.constants: dict[int, Any] = {}
+        """The values of Const nodes by position: on a device there is one copy for all forms of the code."""
         self.args: list[int] = []
         self.rets: list[int] = []
         for node in nodes:
@@ -103,16 +105,25 @@ class PlanWriter:
     def _may_wait(self, position: int) -> bool:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
 
-    def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[Line]]:
-        """The function, its code, and the origin of each of its lines."""
-        source, names, lines = self.write(traced)
+    def compile(
+        self, traced: bool, instead: Mapping[int, Any] | None = None
+    ) -> tuple[Callable[..., Any], CodeType, list[Line]]:
+        """The function, its code, and the origin of each of its lines; see `write`."""
+        source, names, lines = self.write(traced, instead)
         exec(compile(source, f"<partition of {self.device}>", "exec"), names)
         function = names["run"]
         return function, function.__code__, lines
 
-    def write(self, traced: bool) -> tuple[str, dict[str, Any], list[Line]]:
-        """The source, its globals, and the origin of each of its lines; traced ops are not fused."""
-        text = _Text(self, traced)
+    def write(
+        self, traced: bool, instead: Mapping[int, Any] | None = None
+    ) -> tuple[str, dict[str, Any], list[Line]]:
+        """The source, its globals, and the origin of each of its lines.
+
+        Args:
+            traced: whether each op's time is recorded; such ops are not fused.
+            instead: other kernels for some positions. What the function returns is then left where it is.
+        """
+        text = _Text(self, traced, instead)
         for position, node in enumerate(self.nodes):
             text.add_node(position, node)
         return text.source(), text.names, text.lines
@@ -126,13 +137,14 @@ class _Text:
         lines: the origin of each line; line numbers start at 1, and line 1 is the `def`.
     """
 
-    def __init__(self, writer: PlanWriter, traced: bool) -> None:
+    def __init__(self, writer: PlanWriter, traced: bool, instead: Mapping[int, Any] | None) -> None:
         self.names = dict(writer.globals)
         self.lines: list[Line] = [(None, [], None), (None, [], None)]
         self._writer = writer
         self._nodes = writer.nodes
-        self._kernels = writer.kernels
+        self._kernels = writer.kernels if instead is None else {**writer.kernels, **instead}
         self._moves = writer.moves
+        self._stays = writer.moves is None or instead is not None
         self._traced = traced
         self._groups: dict[int, Group | None] = {} if traced else writer.groups
         self._beside: set[int] = set() if traced else writer.beside
@@ -148,7 +160,7 @@ class _Text:
     def source(self) -> str:
         returned = self._returned
         values = f"({', '.join(returned)}{',' if returned else ''})"
-        end = f" return {values if self._moves is None else f'all_to_host({values})'}"
+        end = f" return {values if self._stays else f'all_to_host({values})'}"
         return "\n".join(("def run(t, a):", *self._body, end, ""))
 
     def add_node(self, position: int, node: Node) -> None:
@@ -185,7 +197,10 @@ class _Text:
         self._free += dead
 
     def _add_constant(self, position: int, node: Node) -> None:
-        self.names[f"c{position}"] = constant_on(node, self._moves)
+        constants = self._writer.constants
+        if position not in constants:
+            constants[position] = constant_on(node, self._moves)
+        self.names[f"c{position}"] = constants[position]
         self._slots[id(node), 0] = f"c{position}"
 
     def _add_return(self, position: int, node: Node) -> None:

@@ -195,6 +195,8 @@ _add("MaxPool MaxPoolGrad AvgPool", _FLOATS)
 _add("AvgPoolGrad", _FLOATS, host="orig_input_shape")
 _add("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", _FLOATS)
 _add("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", _FLOATS)
+_add("LSTMBlockCell LSTMBlockCellGrad GRUBlockCell GRUBlockCellGrad", _FLOATS)
+_add("BlockLSTM BlockLSTMV2 BlockLSTMGrad BlockLSTMGradV2", _FLOATS, host="seq_len_max")
 _add("Softmax LogSoftmax SoftmaxCrossEntropyWithLogits", _FLOATS)
 _add("SparseSoftmaxCrossEntropyWithLogits", _FLOATS)
 _add("InTopK", _FLOATS | {dtypes.bool})
@@ -237,12 +239,13 @@ _NUMBERS_OF_OPTIMIZERS = (
     "alpha lr momentum rho epsilon beta1 beta2 beta1_power beta2_power l1 l2 l2_shrinkage lr_power "
     "global_step logbase sign_decay beta"
 )
-_OPTIMIZERS = (
-    "GradientDescent Momentum KerasMomentum Adagrad AdagradV2 Adadelta Adam AdamWithAmsgrad AdaMax RMSProp "
-    "CenteredRMSProp Ftrl FtrlV2 AddSign PowerSign"
+DENSE_OPTIMIZERS = (
+    *("GradientDescent", "Momentum", "KerasMomentum", "Adagrad", "AdagradV2", "Adadelta", "Adam"),
+    *("AdamWithAmsgrad", "AdaMax", "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2", "AddSign", "PowerSign"),
 )
+"""The rules that update whole variables on GPUs."""
 _RESOURCE_ONLY = frozenset(("KerasMomentum", "AdamWithAmsgrad"))
-for _name in _OPTIMIZERS.split():
+for _name in DENSE_OPTIMIZERS:
     _forms = ("Resource",) if _name in _RESOURCE_ONLY else ("", "Resource")
     _add(" ".join(f"{form}Apply{_name}" for form in _forms), _FLOATS, any=_NUMBERS_OF_OPTIMIZERS)
 for _name in ("Momentum", "Adagrad", "AdagradV2", "RMSProp"):

@@ -38,6 +38,8 @@ _TYPES: dict[int, np.dtype[Any]] = {
 class Column:
     """The values of one feature in several Examples.
 
+    The arrays that it gives have their values once `Found.fill` has been called.
+
     Attributes:
         counts: the number of values of each Example.
         total: their sum.
@@ -46,11 +48,15 @@ class Column:
     """
 
     def __init__(self, values: Array, counts: Array, total: int, longest: int) -> None:
-        self.counts = counts
         self.total = total
         self.longest = longest
         self.dtype = values.dtype
+        self._counts = counts
         self._values = values
+
+    @property
+    def counts(self) -> Array:
+        return self._counts
 
     def values(self) -> Array:
         """All values, one after the other."""
@@ -110,6 +116,10 @@ class Found(ABC):
             ValueError: a varint in it is longer than ten bytes.
         """
 
+    @abstractmethod
+    def fill(self) -> None:
+        """Writes the values of all arrays that columns have given, where that is not done yet."""
+
 
 def find(scanner: Scanner, items: list[bytes]) -> Found:
     """The features of Examples.
@@ -158,6 +168,9 @@ class _ByNumpy(Found):
         counts = np.array(lengths, np.int64)
         return Column(values, counts, len(values), max(lengths, default=0))
 
+    def fill(self) -> None:
+        """The columns have their values from the beginning."""
+
 
 def _strings(pieces: list[bytes], kinds: list[int]) -> tuple[Array, list[int]]:
     if kinds.count(BYTES) == len(kinds):
@@ -184,49 +197,76 @@ class _Compiled(Found):
     """
 
     def __init__(self, items: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
-        shape = len(keys), len(items)
+        # An odd number of cache lines for each feature: else an item's features would share few of its sets.
+        self._stride = ((len(items) + 3) // 4 | 1) * 4
         self._items = items
-        self._kinds = np.empty(shape, np.uint8)
-        self._spans = np.empty((*shape, 2), np.int64)
-        self._counts = np.empty(shape, np.int64)
+        self._places = np.empty((len(keys), self._stride, 4), np.int32)
+        self._wanted: list[tuple[Any, ...]] = []
         self.irregular: list[int]
         self._sets: list[int]
         self.irregular, self._sets, self._totals, self._longest = native.native.scan_examples(
-            items, keys, self._kinds, self._spans, self._counts, thread_count()
+            items, keys, self._places, self._stride, thread_count()
         )
 
     def kinds(self, place: int) -> set[int]:
         return _SETS[self._sets[place]]
 
     def kind(self, number: int, place: int) -> int:
-        return _PLAIN[self._kinds[place, number]]
+        return _PLAIN[self._places[place, number, 0]]
 
     def column(self, place: int, kind: int) -> Column:
         if self._sets[place] >> _OVERLONG & 1:
             raise ValueError("a varint is longer than ten bytes")
-        where = self._items, self._kinds[place], self._spans[place], self._counts[place]
-        return _Encoded(where, _TYPES[kind], self._totals[place], self._longest[place])
+        places = self._places[place, : len(self._items)]
+        return _Encoded(place, places, _TYPES[kind], self._totals[place], self._longest[place], self._wanted)
+
+    def fill(self) -> None:
+        # One call for all: each has to look at the items, and the numbers are read while strings are made.
+        wanted = tuple(self._wanted)
+        self._wanted.clear()
+        native.native.example_values(
+            self._items, len(self._places), self._places, self._stride, wanted, thread_count()
+        )
 
 
 class _Encoded(Column):
-    """Values that are decoded only when their destination is known."""
+    """Values that are decoded when the destinations of all are known.
 
-    def __init__(self, where: tuple[Any, ...], dtype: np.dtype[Any], total: int, longest: int) -> None:
-        self.counts = where[3]
+    Args:
+        number: of the feature.
+        places: of its values in the Examples: int32 [Examples, 4], as the scanner writes them.
+        wanted: takes the arrays to fill, as `example_values` wants them.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        places: Array,
+        dtype: np.dtype[Any],
+        total: int,
+        longest: int,
+        wanted: list[tuple[Any, ...]],
+    ) -> None:
         self.total = total
         self.longest = longest
         self.dtype = dtype
-        self._where = where
+        self._number = number
+        self._places = places
+        self._wanted = wanted
+
+    @property
+    def counts(self) -> Array:
+        return self._places[:, 3]
 
     def values(self) -> Array:
         values = np.empty(self.total, self.dtype)
-        native.native.example_values(*self._where, values, -1, None, thread_count())
+        self._wanted.append((self._number, values, -1, None))
         return values
 
     def values_and_indices(self) -> tuple[Array, Array]:
         values, indices = np.empty(self.total, self.dtype), np.empty((self.total, 2), np.int64)
-        native.native.example_values(*self._where, values, -1, indices, thread_count())
+        self._wanted.append((self._number, values, -1, indices))
         return values, indices
 
     def _fill(self, result: Array) -> None:
-        native.native.example_values(*self._where, result, result.shape[1], None, thread_count())
+        self._wanted.append((self._number, result, result.shape[1], None))

@@ -74,6 +74,10 @@ class Batch:
     def __len__(self) -> int:
         return self._count
 
+    def fill(self) -> None:
+        """Writes the values of all features; until then, the arrays have their shapes alone."""
+        self._found.fill()
+
     def _of(self, number: int, key: bytes | None = None) -> str:
         """The beginning of a message about an Example."""
         if self.single:
@@ -113,7 +117,7 @@ class Batch:
         return invalid(f"{self._of(number, key)}Data types don't match. {text}")
 
     def dense(self, place: int, feature: Dense, default: Any) -> np.ndarray[Any, Any]:
-        """A dense feature: [Examples, …], or […] of one alone.
+        """A dense feature: [Examples, …].
 
         Args:
             default: the value for Examples that lack it; without elements: it is required.
@@ -122,12 +126,9 @@ class Batch:
             InvalidArgumentError: an Example lacks it, or has it with another type or size.
         """
         column = self.column(place, feature.key, feature.dtype, True)
-        made = (
-            self._varying(column, feature, default)
-            if feature.varies
-            else self._fixed(column, feature, default, place)
-        )
-        return made[0] if self.single else made
+        if feature.varies:
+            return self._varying(column, feature, default)
+        return self._fixed(column, feature, default, place)
 
     def _fixed(self, column: Column, feature: Dense, default: Any, place: int) -> np.ndarray[Any, Any]:
         size, dims = feature.stride, feature.dims
@@ -245,5 +246,8 @@ class ExampleParser:
             for feature, default in zip(self._dense, defaults, strict=True)
         ]
         ragged = [batch.ragged(places[key], key, dtype, split) for key, dtype, split in self._ragged]
+        batch.fill()
+        if single:
+            dense = [made[0] for made in dense]
         indices, values, shapes = ([part[i] for part in sparse] for i in range(3))
         return indices, values, shapes, dense, [part[0] for part in ragged], [part[1] for part in ragged]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tensorfleet.core import shapes
 from tensorfleet.proto import cluster_pb2, fleet_pb2
-from tensorfleet_service.devices import native
+from tensorfleet_service.devices import cudnn, native
 from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, at_once
 from tensorfleet_service.worker.progress import stacks
 
@@ -56,6 +56,11 @@ class FleetService:
     def running(self) -> Prompt:
         return {}
 
+    def _kernels(self) -> str:
+        """What this task computes with, for people."""
+        has_gpu = any(device.type == "GPU" for device in self._worker.devices.values())
+        return native.description() + (f", {cudnn.description()}" if has_gpu else "")
+
     def get_status(self, request: fleet_pb2.StatusRequest, call: Call) -> fleet_pb2.StatusReply:
         reply = fleet_pb2.StatusReply(
             task=self._endpoint.task,
@@ -67,7 +72,7 @@ class FleetService:
             device=[device.attributes() for device in self._worker.devices.values()],
             resident_bytes=resident_bytes(),
             steps_total=self._worker.steps_total,
-            kernels=native.description(),
+            kernels=self._kernels(),
         )
         now = time.time()
         for session in self._sessions(call):

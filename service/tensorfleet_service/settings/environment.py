@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 
 from tensorfleet.cluster.cluster import ClusterSpec
-from tensorfleet.core.environment import NUMBERS, SettingsError, number
+from tensorfleet.core.environment import CHOICES, NUMBERS, SettingsError, choice, number
 from tensorfleet.security import settings as security
 
 PREFIX = "TENSORFLEET_"
 
-KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
+KNOWN = frozenset({*NUMBERS, *CHOICES, *security.VARIABLES}) | {
     PREFIX + name
     for name in (
         "ADDRESS",
@@ -65,7 +65,8 @@ def check(environ: Mapping[str, str]) -> list[str]:
     """Checks all variables of TensorFleet; returns warnings about unknown ones.
 
     Raises:
-        SettingsError: a name is most likely misspelt, or a value that must be a number is not one.
+        SettingsError: a name is most likely misspelt, or a value is not the number or the word that it must
+            be.
     """
     warnings = []
     for name, value in sorted(environ.items()):
@@ -80,15 +81,18 @@ def check(environ: Mapping[str, str]) -> list[str]:
             warnings.append(f"{name} is set, but is not a setting")
         elif name in NUMBERS:
             number(name, 0, environ)
+        elif name in CHOICES:
+            choice(name, environ)
     return warnings
 
 
 def _meant(name: str) -> list[str]:
-    """The settings that begin with an unknown name, else the most similar one."""
-    longer = [known for known in sorted(KNOWN) if known.startswith(f"{name}_")]
+    """The settings that begin with an unknown name, and the most similar one."""
+    longer = [known for known in KNOWN if known.startswith(f"{name}_")]
     own = name.removeprefix(PREFIX)
     suffixes = [known.removeprefix(PREFIX) for known in sorted(KNOWN)]
-    return longer or [PREFIX + suffix for suffix in difflib.get_close_matches(own, suffixes, 1, _ALIKE)]
+    alike = [PREFIX + suffix for suffix in difflib.get_close_matches(own, suffixes, 1, _ALIKE)]
+    return sorted({*longer, *alike})
 
 
 def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> None:

@@ -257,17 +257,73 @@ def modify_together(variables: Sequence[Variable], function: Callable[[list[Any]
         return
     if len(set(variables)) != len(variables):
         raise errors.InvalidArgumentError(None, None, "The variable and its slots must all be different ones")
+    ordered = sorted(variables, key=id)
+    arrays: list[Any] = []
+    held = 0  # by hand, as an ExitStack takes longer than the update of a small variable
+    try:
+        for variable in ordered:
+            variable.lock.acquire()
+            held += 1
+        for variable in variables:
+            arrays.append(variable._take_own())
+        function(arrays)
+    finally:
+        for variable, array in zip(variables, arrays, strict=False):
+            variable._value = array if array.ndim else array[()]
+        for variable in ordered[:held]:
+            variable.lock.release()
+
+
+class Use:
+    """A variable's array as work that was prepared for its address uses it.
+
+    Attributes:
+        changes: whether the work changes the array.
+    """
+
+    __slots__ = ("_address", "_place", "changes", "variable")
+
+    def __init__(self, variable: Variable, address: Callable[[Any], Any], changes: bool) -> None:
+        self.variable = variable
+        self.changes = changes
+        self._address = address
+        self._place = None if variable._value is None else address(variable._value)
+
+    def is_at(self, value: Any) -> bool:
+        """Whether a value is the array, or another one in its place."""
+        return value is not None and self._place is not None and self._address(value) == self._place
+
+
+HELD, MOVED, DONE = "held", "moved", "done"
+"""What came of `run_in_place`."""
+
+
+def run_in_place(uses: Sequence[Use], run: Callable[[], None]) -> str:
+    """Calls `run`, which works on the variables' arrays in place, unless it must not: says what came of it.
+
+    HELD: somebody else holds an array that would change, MOVED: one is no longer where it was. All variables
+    stay locked meanwhile; `uses` is in the order of `sorted(…, key=lambda use: id(use.variable))`.
+    """
     with ExitStack() as locks:
-        for variable in sorted(variables, key=id):
-            locks.enter_context(variable.lock)
-        arrays: list[Any] = []
+        taken: list[tuple[Variable, Any]] = []
         try:
-            for variable in variables:
-                arrays.append(variable._take_own())
-            function(arrays)
+            for use in uses:
+                variable = use.variable
+                locks.enter_context(variable.lock)
+                current = variable._value
+                if not use.is_at(current):
+                    return MOVED
+                if use.changes:
+                    variable._value = None  # readers take no lock
+                    if not _is_free(_references(current), current):
+                        variable._value = current
+                        return HELD
+                    taken.append((variable, current))
+            run()
         finally:
-            for variable, array in zip(variables, arrays, strict=False):
-                variable._value = array if array.ndim else array[()]
+            for variable, current in taken:
+                variable._value = current
+    return DONE
 
 
 def _dims_of(value: Any) -> tuple[int, ...]:

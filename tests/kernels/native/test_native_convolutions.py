@@ -22,7 +22,8 @@ WINDOWS = [
     )
     if all((extent - 1) * dilation < n for extent, n in zip(window, size, strict=True))
 ]
-DEPTHS = [(1, 5), (3, 16), (8, 37)]
+# As many filters as one or two vectors of each instruction set have, and others.
+DEPTHS = [(1, 5), (2, 8), (3, 16), (4, 32), (8, 37)]
 
 
 def floats(*shape: int, seed: int = 0) -> Any:

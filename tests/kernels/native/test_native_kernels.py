@@ -11,9 +11,11 @@ import pytest
 
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices import native
+from tensorfleet_service.kernels.math.compiled import ROW
 from tensorfleet_service.kernels.state import scatter
+from tensorfleet_service.kernels.training import recording
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
-from tensorfleet_service.kernels.training.recording import apply_recorded, switches_of
+from tensorfleet_service.kernels.training.recording import apply_recorded, numbers_key, switches_of
 from tests.kernels.harness import run_op
 
 pytestmark = pytest.mark.skipif(native.native is None, reason="no compiled kernels")
@@ -221,6 +223,53 @@ def test_updates_are_those_of_numpy_bit_by_bit(name: str, nesterov: bool) -> Non
             np.testing.assert_array_equal(one, other)
 
 
+UPDATES = [
+    ("Adagrad", 1, {"update_slots": True}, "adagrad"),
+    ("AdagradV2", 2, {"update_slots": True}, "adagrad_v2"),
+    ("Adam", 6, {"use_nesterov": False}, "adam"),
+    ("Adam", 6, {"use_nesterov": True}, "adam_nesterov"),
+    ("GradientDescent", 1, {}, None),  # one step
+    ("Momentum", 2, {"use_nesterov": False}, "momentum"),
+    ("Momentum", 2, {"use_nesterov": True}, "momentum_nesterov"),
+    ("RMSProp", 4, {}, "rms_prop"),
+]
+
+
+@pytest.mark.parametrize(("name", "count", "attrs", "loop"), UPDATES)
+def test_the_updates_that_are_one_loop(
+    name: str, count: int, attrs: dict[str, bool], loop: str | None
+) -> None:
+    numbers = numbers_key([np.float32(0.1 + 0.1 * i) for i in range(count)])
+    recorded = recording._recorded(RULES[name], switches_of(attrs), numbers)
+    assert recorded is not None
+    code, forms = recorded[0]._code, recorded[0]._forms
+    assert native.native.update_name(code, forms) == loop
+    assert native.native.update_name(code[:-16], forms) is None
+    assert native.native.update_name(code, forms[:-1]) is None
+    assert native.native.update_name(code, bytes([ROW, *forms[1:]])) is None
+
+
+@pytest.mark.parametrize("size", [1, 7, 16, 100, 4099])
+@pytest.mark.parametrize(("name", "count", "attrs", "loop"), UPDATES)
+def test_updates_of_special_numbers(
+    name: str, count: int, attrs: dict[str, bool], loop: str | None, size: int
+) -> None:
+    """Bit by bit, but for which of two NaNs it is."""
+    rule, special = RULES[name], np.resize(_special(), size)
+    numbers = [np.float32(0.1 + 0.1 * i) for i in range(count)]
+    for shift in range(rule.variables):
+        variables = [np.roll(special, shift + i).copy() for i in range(rule.variables)]
+        gradient = np.roll(special, -shift).copy()
+        expected = [variable.copy() for variable in variables]
+        with np.errstate(all="ignore"):
+            temporaries = [np.empty_like(gradient) for _ in range(rule.scratch)]
+            rule.build(np, attrs)(*numbers)(temporaries, *expected, gradient)
+        assert apply_recorded(rule, switches_of(attrs), numbers, variables, gradient)
+        for one, other in zip(variables, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert (np.signbit(one) == np.signbit(other))[~np.isnan(other)].all()
+
+
 def test_each_call_of_an_update_takes_its_own_numbers() -> None:
     rule, gradient = RULES["GradientDescent"], np.ones(10, np.float32)
     for rate in (0.5, 2.0, 0.0, -0.0, float("nan"), 0.5):
@@ -228,6 +277,15 @@ def test_each_call_of_an_update_takes_its_own_numbers() -> None:
         assert apply_recorded(rule, (), [np.float32(rate)], variables, gradient)
         expected = np.float32(-0.0) - gradient * np.float32(rate)
         assert variables[0].tobytes() == expected.tobytes()
+
+
+def test_a_number_that_is_an_array_may_change() -> None:
+    rule, gradient, rate = RULES["GradientDescent"], np.ones(10, np.float32), np.array(0.5, np.float32)
+    for expected in (0.5, -1.5):
+        variables = [np.ones(10, np.float32)]
+        assert apply_recorded(rule, (), [rate], variables, gradient)
+        np.testing.assert_array_equal(variables[0], np.full(10, expected, np.float32))
+        rate[...] = 2.5
 
 
 def test_powers_are_left_to_numpy() -> None:

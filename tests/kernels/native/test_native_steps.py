@@ -161,3 +161,19 @@ def test_small_arrays_and_others_stay_with_numpy() -> None:
             np.testing.assert_array_equal(run_op("FloorMod", x, y), np.remainder(x, y))
     x = floats(6000).astype(np.float64)
     np.testing.assert_array_equal(run_op("FloorMod", x, x[::-1]), np.remainder(x, x[::-1]))
+
+
+@pytest.mark.parametrize("shift", [0, 1, 4, 15])
+@pytest.mark.parametrize("count", [3, 12, 511, 512, 513, 1537, 70_001])
+def test_pieces_begin_at_lines_of_the_cache_wherever_arrays_lie(count: int, shift: int) -> None:
+    memory = np.full((2, count + 32), np.nan, np.float32)
+    x, out = memory[0, shift : shift + count], memory[1, shift + 2 : shift + 2 + count]
+    x[:] = floats(count)
+    steps = compile_steps(
+        [("multiply", "t0", ("x0", "x0")), ("subtract", "o0", ("t0", "3.0"))], {"x0": FULL}, ["o0"], 1
+    )
+    assert steps is not None
+    steps.run((x,), (out,), count, 1)
+    assert out.tobytes() == (x * x - np.float32(3)).tobytes()
+    assert np.isnan(memory[1, : shift + 2]).all()
+    assert np.isnan(memory[1, shift + 2 + count :]).all()

@@ -43,7 +43,7 @@ def test_variables_that_kubernetes_makes_of_services_are_nobodys_settings(servic
         ("TENSORFLEET_JOB_NAMES", "TENSORFLEET_JOB_NAME"),
         ("TENSORFLEET_CLUSTERSPEC", "TENSORFLEET_CLUSTER_SPEC"),
         ("TENSORFLEET_METRIC_PORT", "TENSORFLEET_METRICS_PORT"),
-        ("TENSORFLEET_GPU", "TENSORFLEET_GPUS"),
+        ("TENSORFLEET_GPU", "TENSORFLEET_GPUS or TENSORFLEET_GPU_GRAPHS"),
         ("TENSORFLEET_CLUSTER_SPECS", "TENSORFLEET_CLUSTER_SPEC"),
         ("TENSORFLEET_LOG", "TENSORFLEET_LOG_FORMAT or TENSORFLEET_LOG_LEVEL"),
         ("TENSORFLEET_DRAIN_SECOND", "TENSORFLEET_DRAIN_SECONDS"),
@@ -82,6 +82,12 @@ def test_an_unknown_variable_is_a_warning() -> None:
 def test_an_impossible_number_names_its_variable(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=rf"{name} is '{re.escape(value)}': set it to a number of"):
         check({name: value})
+
+
+def test_a_word_that_is_none_of_a_setting_s_words_names_it() -> None:
+    with pytest.raises(SettingsError, match="TENSORFLEET_GPU_GRAPHS is 'on': set it to off or auto"):
+        check({"TENSORFLEET_GPU_GRAPHS": "on"})
+    assert check({"TENSORFLEET_GPU_GRAPHS": ""}) == check({"TENSORFLEET_GPU_GRAPHS": "auto"}) == []
 
 
 def test_possible_numbers() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, large_product
+from tensorfleet_service.devices.cublas import matmul
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
@@ -134,7 +135,7 @@ def _multiplied(
     if xp is np and not batch and x.size * y.size >= LARGE_PRODUCT:
         result = large_product(x, y)
     else:
-        result = xp.matmul(x, y)
+        result = matmul(xp, x, y)
     sizes = [x_sizes[label] for label in x_free] + [y_sizes[label] for label in y_free]
     return result.reshape(result.shape[: len(batch)] + tuple(sizes)), [*batch, *x_free, *y_free]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.devices import native
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, batch_product, large_product
+from tensorfleet_service.devices.cublas import matmul
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
@@ -44,7 +45,14 @@ def _matmul(node: KernelNode) -> Expression:
     right = "{1}.T" if node.attrs["transpose_b"] else "{1}"
     if dtype in SMALL_FLOATS:
         names |= {"float32": np.float32, f"np_{dtype.name}": dtype.np}
-        product = f"({left}.astype(float32) @ {right}.astype(float32)).astype(np_{dtype.name})"
+        left, right = f"{left}.astype(float32)", f"{right}.astype(float32)"
+        product = f"({left} @ {right}).astype(np_{dtype.name})"
+        if node.xp is not np:
+            names["matmul"] = _on_gpu(node.xp)
+            product = f"matmul({left}, {right}).astype(np_{dtype.name})"
+    elif node.xp is not np:
+        names["matmul"] = _on_gpu(node.xp)
+        product = f"matmul({left}, {right})"
     elif dtype is dtypes.float32 and node.xp is np and native.native is not None:
         name = f"product_{turned[0]:d}{turned[1]:d}"
         product, names[name] = f"{name}({{0}}, {{1}})", product_of(*turned)
@@ -54,6 +62,12 @@ def _matmul(node: KernelNode) -> Expression:
         names |= {"LARGE": LARGE_PRODUCT, "large_product": large_product}
     template = f"{product} if {{0}}.ndim == 2 == {{1}}.ndim else not_matrices({{0}}, {{1}})"
     return Expression(template, names, _matmul_error)
+
+
+@cache
+def _on_gpu(xp: Any) -> Callable[[Any, Any], Any]:
+    """`matmul` of a GPU: one object for all nodes, as it is a name in their code."""
+    return partial(matmul, xp)
 
 
 @cache
@@ -82,7 +96,7 @@ def _batch_matmul(node: KernelNode) -> Kernel:
     computed = np.dtype(np.float32) if small else dtype
     adjoint_x, adjoint_y = node.attrs["adj_x"], node.attrs["adj_y"]
     broadcasts = node.op != "BatchMatMul"
-    product: Callable[[Any, Any], Any] = batch_product if xp is np else xp.matmul
+    product: Callable[[Any, Any], Any] = batch_product if xp is np else _on_gpu(xp)
 
     def batch_matmul(x: Any, y: Any) -> Any:
         if not broadcasts:

@@ -18,10 +18,12 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet.ops.nn.windows import Windows
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, large_product, limit_threads
 from tensorfleet_service.devices.blocks import in_parallel, split, thread_count
-from tensorfleet_service.kernels.nn import compiled_conv
+from tensorfleet_service.devices.cublas import matmul
+from tensorfleet_service.kernels.nn import compiled_conv, cudnn_conv
 from tensorfleet_service.kernels.nn.patches import (
     Geometry,
     as_formatted,
@@ -60,13 +62,13 @@ def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
         rows = geometry.padded(xp, images)[geometry.at(position)].reshape(-1, channels)
         if xp is np and rows.size * filters >= LARGE_PRODUCT:
             return large_product(rows, matrix).reshape(shape)
-        xp.matmul(rows, matrix, out=out.reshape(-1, filters))
+        matmul(xp, rows, matrix, out=out.reshape(-1, filters))
         return out
     if not _has_patches(geometry):
         padded, target = geometry.padded(xp, images), out.reshape(-1, filters)
         target[...] = 0
         for position in geometry.positions():
-            target += padded[geometry.at(position)].reshape(-1, channels) @ weights[position]
+            target += matmul(xp, padded[geometry.at(position)].reshape(-1, channels), weights[position])
         return out
 
     def run(part: tuple[int, int]) -> None:
@@ -82,7 +84,7 @@ def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
 
     if not _each_image(xp, run, images, matrix.size * prod(geometry.out)):
         patches = geometry.patches(xp, geometry.padded(xp, images))
-        xp.matmul(patches.reshape(-1, matrix.shape[0]), matrix, out=out.reshape(-1, filters))
+        matmul(xp, patches.reshape(-1, matrix.shape[0]), matrix, out=out.reshape(-1, filters))
     return out
 
 
@@ -99,7 +101,7 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
         padded, products = geometry.padded(xp, images), gradient.reshape(-1, filters)
         out = xp.empty(shape, images.dtype)
         for position in geometry.positions():
-            out[position] = padded[geometry.at(position)].reshape(-1, channels).T @ products
+            out[position] = matmul(xp, padded[geometry.at(position)].reshape(-1, channels).T, products)
         return out
     size = prod(geometry.window) * channels
     sums: dict[int, Any] = {}
@@ -116,7 +118,7 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
 
     if not _each_image(xp, run, images, size * filters * prod(geometry.out)):
         patches = geometry.patches(xp, geometry.padded(xp, images))
-        return xp.matmul(patches.reshape(-1, size).T, gradient.reshape(-1, filters)).reshape(shape)
+        return matmul(xp, patches.reshape(-1, size).T, gradient.reshape(-1, filters)).reshape(shape)
     first, *others = (sums[begin] for begin in sorted(sums))
     for other in others:
         first += other
@@ -147,7 +149,7 @@ def images_gradient(xp: Any, gradient: Any, weights: Any, geometry: Geometry) ->
             shape = (end - begin, *geometry.out, channels)
             target = padded[begin:end]
             for position in geometry.positions():
-                xp.matmul(rows, weights[position].T, out=products)
+                matmul(xp, rows, weights[position].T, out=products)
                 target[geometry.at(position)] += products.reshape(shape)
 
         def run_each(part: tuple[int, int]) -> None:
@@ -215,13 +217,21 @@ def _check_batch(gradient: Any, images: int, rank: int) -> None:
         )
 
 
-def _check_gradient(gradient: Any, geometry: Geometry, filters: int) -> None:
-    if gradient.shape[1:] != (*geometry.out, filters):
+def _space(images: Any, windows: Windows) -> tuple[int, ...]:
+    """The (depth,) height and width of images."""
+    return tuple(images.shape[axis] for axis in windows.space_axes)
+
+
+def _check_gradient(gradient: Any, geometry: Geometry, filters: int, windows: Windows) -> None:
+    found = gradient.shape[1:]
+    if windows.channels_first:
+        found = (*found[1:], *found[:1])
+    if found != (*geometry.out, filters):
         raise errors.InvalidArgumentError(
             None,
             None,
             f"Conv{len(geometry.window)}D gradient: out_backprop has windows and filters "
-            f"{format_dims(gradient.shape[1:])}, expected {format_dims((*geometry.out, filters))}",
+            f"{format_dims(found)}, expected {format_dims((*geometry.out, filters))}",
         )
 
 
@@ -251,9 +261,13 @@ def convolution(node: KernelNode) -> Kernel:
         check_rank(images, f"{kind}input", windows)
         check_rank(weights, f"{kind}filter", windows)
         _check_depth(images.shape[windows.channel_axis], weights.shape)
+        geometry = Geometry(windows, _space(images, windows), weights.shape[:-2])
+        if xp is not np:
+            found = cudnn_conv.convolve(xp, images, weights, geometry, windows.channels_first)
+            if found is not None:
+                return found
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         weights = weights.astype(inner, copy=False)
-        geometry = Geometry(windows, images.shape[1:-1], weights.shape[:-2])
         out = grouped_forward(xp, images, weights, geometry)
         return as_formatted(xp, out, windows).astype(dtype, copy=False)
 
@@ -275,10 +289,15 @@ def convolution_backprop_input(node: KernelNode) -> Kernel:
             _check_batch(gradient, sizes[0], len(windows.strides))
             space, channels = tuple(sizes[a] for a in windows.space_axes), sizes[windows.channel_axis]
         _check_depth(channels, weights.shape)
+        geometry = Geometry(windows, space, weights.shape[:-2])
+        _check_gradient(gradient, geometry, weights.shape[-1], windows)
+        if xp is not np:
+            shapes = (geometry, channels, windows.channels_first)
+            found = cudnn_conv.images_gradient(xp, gradient, weights, *shapes)
+            if found is not None:
+                return found
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         weights = weights.astype(inner, copy=False)
-        geometry = Geometry(windows, space, weights.shape[:-2])
-        _check_gradient(gradient, geometry, weights.shape[-1])
         out = _grouped(
             lambda g, w: images_gradient(xp, g, w, geometry),
             xp,
@@ -300,12 +319,16 @@ def convolution_backprop_filter(node: KernelNode) -> Kernel:
     def run(images: Any, filter_sizes: Any, gradient: Any) -> Any:
         shape = sizes_of(filter_sizes, "filter_sizes", windows)
         check_rank(images, "input", windows)
+        _check_depth(images.shape[windows.channel_axis], shape)
+        geometry = Geometry(windows, _space(images, windows), shape[:-2])
+        _check_batch(gradient, len(images), len(windows.strides))
+        _check_gradient(gradient, geometry, shape[-1], windows)
+        if xp is not np:
+            found = cudnn_conv.weights_gradient(xp, images, gradient, geometry, shape, windows.channels_first)
+            if found is not None:
+                return found
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
-        _check_depth(images.shape[-1], shape)
-        geometry = Geometry(windows, images.shape[1:-1], shape[:-2])
-        _check_batch(gradient, len(images), len(windows.strides))
-        _check_gradient(gradient, geometry, shape[-1])
         out = _grouped(
             lambda x, g: weights_gradient(xp, x, g, geometry),
             xp,

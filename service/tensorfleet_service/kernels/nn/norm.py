@@ -10,6 +10,7 @@ from tensorfleet.core.dims import format_dims
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native, takes
+from tensorfleet_service.kernels.nn import cuda_batch_norm
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid
 
@@ -78,6 +79,13 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
         native.batch_norm(x, y, *vectors, rows, scale.size, epsilon, attrs["is_training"], thread_count())
         return y, mean, variance
 
+    def on_gpu(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
+        if not attrs["is_training"]:
+            y = cuda_batch_norm.infer(xp, x, channel_axis, scale, offset, mean, variance, epsilon)
+            return y, mean, variance, mean, variance
+        old = None if factor == 1 else (mean, variance)
+        return cuda_batch_norm.train(xp, x, channel_axis, scale, offset, old, epsilon, factor)
+
     def run(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
         shape = x.shape
         x = _as_images(x, rank, channel_axis)
@@ -87,6 +95,10 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
         for name, vector in vectors:
             when = "When is_training=false, " if name in ("mean", "variance") and factor == 1 else ""
             _check_channels(name, vector, x.shape[channel_axis], when)
+        if xp is not np and cuda_batch_norm.takes(x, scale, offset):
+            y, *made = on_gpu(x, scale, offset, mean, variance)
+            outputs = (y.reshape(shape), *made)
+            return (*outputs, xp.zeros(0, np.float32)) if reserved else outputs
         x = x.astype(np.float32, copy=False)
         count = x.size // max(scale.size, 1)
         is_compiled = channel_axis == rank - 1 and takes(
@@ -151,6 +163,10 @@ def fused_batch_norm_grad(node: KernelNode) -> Kernel:
         x, gradient = (_as_images(value, len(axes) + 1, channel_axis) for value in (x, gradient))
         for name, vector in (("scale", scale), ("reserve_space_1", mean), ("reserve_space_2", variance)):
             _check_channels(name, vector, x.shape[channel_axis])
+        if xp is not np and gradient.dtype == x.dtype and cuda_batch_norm.takes(x, scale, mean, variance):
+            vectors = (scale, mean, variance, epsilon, attrs["is_training"])
+            own, *others = cuda_batch_norm.gradients(xp, gradient, x, channel_axis, *vectors)
+            return (own.reshape(shape), *others, xp.zeros(0, np.float32), xp.zeros(0, np.float32))
         gradient = gradient.astype(np.float32, copy=False)
         if (
             channels_last

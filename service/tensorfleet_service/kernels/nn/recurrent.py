@@ -2,88 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.kernels.nn import cuda_recurrent
+from tensorfleet_service.kernels.nn.lstm_cell import Cell, sigmoid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
-
-
-def _sigmoid(xp: Any, x: Any) -> Any:
-    return (1 / (1 + xp.exp(-x))).astype(x.dtype)
-
-
-@dataclass
-class _Cell:
-    """The arithmetic of an LSTM cell.
-
-    Attributes:
-        order: the places of the gates i, ci, f and o among the columns.
-        forget_bias: added to the forget gate.
-        clip: the greatest size of a state; no limit if it is not positive.
-        weights, bias: of the inputs and the last output together.
-        peepholes: the weights of the state in the gates i, f and o, or None.
-    """
-
-    xp: Any
-    order: tuple[int, int, int, int]
-    forget_bias: float
-    clip: float
-    weights: Any
-    bias: Any
-    peepholes: tuple[Any, Any, Any] | None
-
-    def forward(self, x: Any, cs_prev: Any, h_prev: Any) -> tuple[Any, ...]:
-        """i, cs, f, o, ci, co, h."""
-        xp = self.xp
-        gates = xp.concatenate([x, h_prev], 1) @ self.weights + self.bias
-        i, ci, f, o = self._split(gates)
-        f = f + x.dtype.type(self.forget_bias)
-        if self.peepholes is not None:
-            i = i + cs_prev * self.peepholes[0]
-            f = f + cs_prev * self.peepholes[1]
-        i, ci, f = _sigmoid(xp, i), xp.tanh(ci), _sigmoid(xp, f)
-        cs = ci * i + cs_prev * f
-        if self.clip > 0:
-            cs = xp.clip(cs, x.dtype.type(-self.clip), x.dtype.type(self.clip))
-        if self.peepholes is not None:
-            o = o + cs * self.peepholes[2]
-        o, co = _sigmoid(xp, o), xp.tanh(cs)
-        return i, cs, f, o, ci, co, co * o
-
-    def backward(
-        self, cs_prev: Any, made: tuple[Any, ...], cs_grad: Any, h_grad: Any
-    ) -> tuple[Any, Any, tuple[Any, Any, Any]]:
-        """The gradients of the last state, of the gates' sums, and of the peepholes."""
-        i, cs, f, o, ci, co = made
-        d_o = o * (1 - o) * h_grad * co
-        d_cs = (1 - co * co) * h_grad * o + cs_grad
-        if self.peepholes is not None:
-            d_cs = d_cs + d_o * self.peepholes[2]
-        d_ci, d_f = (1 - ci * ci) * d_cs * i, f * (1 - f) * d_cs * cs_prev
-        d_i = i * (1 - i) * d_cs * ci
-        d_prev = d_cs * f
-        zeros = self.xp.zeros(cs_prev.shape[1], cs_prev.dtype)
-        d_peepholes = (zeros, zeros, zeros)
-        if self.peepholes is not None:
-            d_prev = d_prev + d_i * self.peepholes[0] + d_f * self.peepholes[1]
-            d_peepholes = ((d_i * cs_prev).sum(0), (d_f * cs_prev).sum(0), (d_o * cs).sum(0))
-        parts: list[Any] = [None] * 4
-        for place, part in zip(self.order, (d_i, d_ci, d_f, d_o), strict=True):
-            parts[place] = part
-        return d_prev, self.xp.concatenate(parts, 1), d_peepholes
-
-    def _split(self, gates: Any) -> list[Any]:
-        size = gates.shape[1] // 4
-        return [gates[:, place * size : (place + 1) * size] for place in self.order]
-
 
 _ICFO, _IFCO = (0, 1, 2, 3), (0, 2, 1, 3)
 
 
-def _cell(node: KernelNode, x: Any, cs_prev: Any, h_prev: Any, *parameters: Any) -> _Cell:
+def _cell(node: KernelNode, x: Any, cs_prev: Any, h_prev: Any, *parameters: Any) -> Cell:
     """The cell of a node. Raises InvalidArgumentError where shapes do not fit."""
     weights, wci, wcf, wco, bias = parameters
     attrs = node.attrs
@@ -105,18 +36,37 @@ def _cell(node: KernelNode, x: Any, cs_prev: Any, h_prev: Any, *parameters: Any)
     order = _IFCO if node.op.endswith("V2") else _ICFO
     peepholes = (wci, wcf, wco) if attrs["use_peephole"] else None
     bias_of_forget, clip = attrs.get("forget_bias", 0.0), attrs.get("cell_clip", 0.0)
-    return _Cell(node.xp, order, bias_of_forget, clip, weights, bias, peepholes)
+    return Cell(node.xp, order, bias_of_forget, clip, weights, bias, peepholes)
 
 
 @kernel("LSTMBlockCell")
 def lstm_cell(node: KernelNode) -> Kernel:
-    return lambda *inputs: _cell(node, *inputs).forward(*inputs[:3])
+    def run(x: Any, cs_prev: Any, h_prev: Any, *parameters: Any) -> Any:
+        cell = _cell(node, x, cs_prev, h_prev, *parameters)
+        if _is_on_gpu(node, x, cs_prev, *parameters):
+            made = cuda_recurrent.lstm_forward(cell, x[None], cs_prev, h_prev, 1)
+            return tuple(value[0] for value in made)
+        return cell.forward(x, cs_prev, h_prev)
+
+    return run
+
+
+def _is_on_gpu(node: KernelNode, *arrays: Any) -> bool:
+    """Whether it is computed by kernels of `cuda_recurrent`; peepholes that are not used may be empty."""
+    if node.attrs.get("use_peephole") is False:
+        arrays = (*arrays[:-4], arrays[-1])
+    return node.xp is not np and cuda_recurrent.takes(*arrays)
 
 
 @kernel("LSTMBlockCellGrad")
 def lstm_cell_grad(node: KernelNode) -> Kernel:
     def run(*inputs: Any) -> Any:
         cell, made = _cell(node, *inputs[:8]), inputs[8:14]
+        if _is_on_gpu(node, inputs[0], *inputs[8:], *inputs[1:8]):
+            arrays = (tuple(value[None] for value in made), inputs[14][None], inputs[15][None])
+            state, _, d_gates = cuda_recurrent.lstm_backward(cell, inputs[1], *arrays, 1)
+            d_gates = d_gates[0]
+            return (state, d_gates, *cuda_recurrent.peephole_gradients(cell, d_gates, inputs[1], made[1]))
         previous, gates, peepholes = cell.backward(inputs[1], made, *inputs[14:])
         return (previous, gates, *peepholes)
 
@@ -143,6 +93,8 @@ def block_lstm(node: KernelNode) -> Kernel:
         steps = _steps(seq_len_max, x)
         first = x[0] if len(x) else xp.zeros(x.shape[1:], x.dtype)
         cell = _cell(node, first, cs_prev, h_prev, *parameters)
+        if steps and _is_on_gpu(node, x, cs_prev, *parameters):
+            return cuda_recurrent.lstm_forward(cell, x, cs_prev, h_prev, steps)
         outputs = tuple(xp.zeros((*x.shape[:2], cs_prev.shape[1]), x.dtype) for _ in range(7))
         cs, h = cs_prev, h_prev
         for step in range(steps):
@@ -164,6 +116,9 @@ def block_lstm_grad(node: KernelNode) -> Kernel:
         steps = _steps(seq_len_max, x)
         first = x[0] if len(x) else xp.zeros(x.shape[1:], x.dtype)
         cell = _cell(node, first, cs_prev, h_prev, *parameters)
+        if steps and _is_on_gpu(node, x, *rest[5:], cs_prev, *parameters):
+            given = (cs_grad, h_grad)
+            return cuda_recurrent.sequence_gradients(cell, x, cs_prev, h_prev, (*gates, h), given, steps)
         inputs = x.shape[2]
         x_grad, sums = xp.zeros_like(x), [xp.zeros_like(value) for value in parameters]
         d_cs, d_h = xp.zeros_like(cs_prev), xp.zeros_like(h_prev)
@@ -191,8 +146,10 @@ def gru_cell(node: KernelNode) -> Kernel:
 
     def run(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
         _check_gru(x, h_prev, w_ru, w_c, b_ru, b_c)
+        if _is_on_gpu(node, x, h_prev, w_ru, w_c, b_ru, b_c):
+            return cuda_recurrent.gru_forward(xp, x, h_prev, w_ru, w_c, b_ru, b_c)
         cells = h_prev.shape[1]
-        gates = _sigmoid(xp, xp.concatenate([x, h_prev], 1) @ w_ru + b_ru)
+        gates = sigmoid(xp, xp.concatenate([x, h_prev], 1) @ w_ru + b_ru)
         r, u = gates[:, :cells], gates[:, cells:]
         c = xp.tanh(xp.concatenate([x, h_prev * r], 1) @ w_c + b_c)
         return r, u, c, (1 - u) * c + u * h_prev
@@ -225,6 +182,8 @@ def gru_cell_grad(node: KernelNode) -> Kernel:
     def run(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, *rest: Any) -> Any:
         _check_gru(x, h_prev, w_ru, w_c, b_ru, b_c)
         r, u, c, d_h = rest
+        if _is_on_gpu(node, x, h_prev, w_ru, w_c, *rest):
+            return cuda_recurrent.gru_backward(xp, x, h_prev, w_ru, w_c, *rest)
         inputs = x.shape[1]
         d_c_bar = d_h * (1 - u) * (1 - c * c)
         d_u_bar = d_h * (h_prev - c) * u * (1 - u)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -160,10 +161,11 @@ def record(
     return recorder
 
 
+_Recorded = tuple[CompiledSteps, tuple[float, ...]]
+
+
 @lru_cache(maxsize=256)
-def _recorded(
-    rule: Rule, switches: Switches, numbers: Numbers
-) -> tuple[CompiledSteps, tuple[float, ...]] | None:
+def _recorded(rule: Rule, switches: Switches, numbers: Numbers) -> _Recorded | None:
     """The compiled steps of a rule with these numbers, and what they take beside arrays.
 
     The variables of a model share their numbers, most of them from step to step.
@@ -176,6 +178,11 @@ def _recorded(
     return None if compiled is None else (compiled, tuple(recorder.numbers))
 
 
+_last: dict[tuple[Rule, Switches], tuple[Sequence[Any], _Recorded | None]] = {}
+"""The numbers of a rule's last update, and what was recorded with them: the variables of a model take the
+very same ones in a step."""
+
+
 def apply_recorded(
     rule: Rule, switches: Switches, numbers: Sequence[Any], variables: Sequence[Any], gradient: Any
 ) -> bool:
@@ -186,7 +193,13 @@ def apply_recorded(
         variables: contiguous arrays of float32 of one size, changed in place.
         gradient: another one.
     """
-    found = _recorded(rule, switches, numbers_key(numbers))
+    last = _last.get((rule, switches))
+    if last is not None and len(last[0]) == len(numbers) and all(map(is_, last[0], numbers)):
+        found = last[1]
+    else:
+        found = _recorded(rule, switches, numbers_key(numbers))
+        if not any(type(x) is np.ndarray for x in numbers):  # whose number may change
+            _last[rule, switches] = numbers, found
     if found is None:
         return False
     compiled, values = found

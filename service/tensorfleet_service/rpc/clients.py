@@ -37,7 +37,7 @@ from tensorfleet_service.threads.turns import Turns
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.master.session import MasterSession
-    from tensorfleet_service.master.signature import MasterSignature
+    from tensorfleet_service.master.signature import MasterSignature, SignatureKey
     from tensorfleet_service.master.step import MasterStep
     from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
@@ -60,6 +60,8 @@ class Clients:
         self.deadlines = deadlines
         self.turns = Turns(max(blocks.thread_count(), 2))
         self.signatures: dict[int, tuple[MasterSession, MasterSignature]] = {}
+        self.callables: dict[tuple[str, SignatureKey], int] = {}
+        """The numbers of the signatures: a client that forgets one, and asks again, gets the same."""
         self.partial: dict[str, PartialRuns] = {}
         self.traffic = Traffic()
         self.draining = False
@@ -171,6 +173,8 @@ class Clients:
         self.partial.pop(handle, None)
         for number in [i for i, (owner, _) in list(self.signatures.items()) if owner.handle == handle]:
             self.signatures.pop(number, None)
+        for found in [known for known in list(self.callables) if known[0] == handle]:
+            self.callables.pop(found, None)
 
 
 class _Client:
@@ -380,7 +384,8 @@ class _Client:
         session = self._session(request.session_handle)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
-        handle = secrets.randbits(63)  # by which a connection runs it, and no other client should guess
+        # By which a connection runs it, and no other client should guess.
+        handle = clients.callables.setdefault((session.handle, signature.key), secrets.randbits(63))
         clients.signatures[handle] = session, signature
         return master_pb2.MakeCallableResponse(handle=handle)
 

@@ -23,11 +23,11 @@ struct column {
   long tries, hits; /* how often strings were looked for among the shared ones, and found */
 };
 
-/* Up to BLOCK items of one column, and where their values begin in its output. */
+/* Up to BLOCK items of one column, and where their values begin and end in its output. */
 struct part {
   struct column *column;
   long first;
-  int64_t begin;
+  int64_t begin, end;
 };
 
 /* A string that was made already: the same bytes are often the value of many Examples. */
@@ -36,6 +36,8 @@ struct shared {
   long size;
   PyObject *string;
 };
+
+enum { FEW = 4 };
 
 enum { SHARED_BITS = 10, SHARED = 1 << SHARED_BITS, LONGEST_SHARED = 64, TRIES = 64 };
 
@@ -95,13 +97,17 @@ static long packed_integers(const uint8_t *p, const uint8_t *end, const uint8_t 
   return p == end ? count : -1;
 }
 
-/* The numbers in a span, of which there must be `count`. */
+/* The numbers in a span, of which there must be `count`. What follows the span is read up to `limit`; what follows the
+ * numbers in `out` may be written, up to `room` of them. */
 static int numbers(int kind, const uint8_t *p, const uint8_t *end, const uint8_t *limit, int is_float, void *out,
-                   long count) {
+                   long count, long room) {
   if (kind == MISSING) return count == 0;
   if (kind == FLOATS && is_float) {
     if (end - p != 4 * count) return 0;
-    memcpy(out, p, (size_t)(end - p));
+    if (count <= FEW && room >= FEW && limit - p >= 4 * FEW)
+      memcpy(out, p, 4 * FEW); /* the next item's take the place of what is too much */
+    else
+      memcpy(out, p, (size_t)(end - p));
     return 1;
   }
   if (kind == INTS && !is_float) return packed_integers(p, end, limit, out, count) == count;
@@ -114,11 +120,23 @@ static inline int is_inside(const struct column *c, const struct item *items, lo
   return at->begin >= 0 && at->begin <= at->end && at->end <= items[i].size;
 }
 
-static inline void write_places(const struct column *c, long i, int64_t begin) {
-  int64_t *place = c->rows_and_columns + 2 * begin;
-  for (int64_t j = 0; j < c->places[i].count; j++, place += 2) {
-    place[0] = i;
-    place[1] = j;
+/* Writes the row and the column of the values of a part. Few values of any number are written most quickly as FEW,
+ * of which those of the next item take the place: a branch on their number is often wrong. */
+static void write_places(const struct column *c, const struct part *part, long end) {
+  int64_t *place = c->rows_and_columns + 2 * part->begin, *stop = c->rows_and_columns + 2 * part->end;
+  for (long i = part->first; i < end; i++) {
+    const int64_t count = c->places[i].count;
+    int64_t j = 0;
+    if (stop - place >= 2 * FEW)
+      for (; j < FEW; j++) {
+        place[2 * j] = i;
+        place[2 * j + 1] = j;
+      }
+    for (; j < count; j++) {
+      place[2 * j] = i;
+      place[2 * j + 1] = j;
+    }
+    place += 2 * count;
   }
 }
 
@@ -127,13 +145,13 @@ static int run_part(const struct fill *f, const struct part *part) {
   const int is_float = c->format == 'f', size = is_float ? 4 : 8;
   const long end = f->count - part->first < BLOCK ? f->count : part->first + BLOCK;
   int64_t begin = part->begin;
-  for (long i = part->first; c->rows_and_columns != NULL && i < end; begin += c->places[i++].count) write_places(c, i, begin);
-  begin = part->begin;
+  if (c->rows_and_columns != NULL) write_places(c, part, end);
   for (long i = part->first; c->format != 'O' && i < end; i++) {
     if (!is_inside(c, f->items, i)) return 0;
     const uint8_t *data = f->items[i].data;
-    if (!numbers(c->places[i].kind, data + c->places[i].begin, data + c->places[i].end, data + f->items[i].size, is_float,
-                 (char *)c->out.buf + begin * size, c->places[i].count))
+    const struct place *at = &c->places[i];
+    if (!numbers(at->kind, data + at->begin, data + at->end, data + f->items[i].size, is_float,
+                 (char *)c->out.buf + begin * size, at->count, c->width < 0 ? part->end - begin : 0))
       return 0;
     begin += c->width < 0 ? c->places[i].count : c->width;
   }
@@ -314,11 +332,12 @@ static int divide(struct fill *f, int64_t *value_count) {
     const long end = f->count - first < BLOCK ? f->count : first + BLOCK;
     for (long k = 0; k < f->column_count; k++) {
       struct column *c = &f->columns[k];
-      const struct part part = {c, first, begins[k]};
-      if (c->format == 'O') f->strings[f->string_count++] = part;
-      if (c->format != 'O' || c->rows_and_columns != NULL) f->parts[f->part_count++] = part;
+      struct part part = {c, first, begins[k], 0};
       if (c->width >= 0) begins[k] += (end - first) * c->width;
       for (long i = first; c->width < 0 && i < end; i++) begins[k] += c->places[i].count;
+      part.end = begins[k];
+      if (c->format == 'O') f->strings[f->string_count++] = part;
+      if (c->format != 'O' || c->rows_and_columns != NULL) f->parts[f->part_count++] = part;
     }
   }
   free(begins);

@@ -197,7 +197,7 @@ class _Compiled(Found):
     """
 
     def __init__(self, items: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
-        # An odd number of cache lines for each feature: an item's features would else fall in few sets of the cache.
+        # An odd number of cache lines for each feature: those of one item would else fall in few of its sets.
         self._stride = ((len(items) + 3) // 4 | 1) * 4
         self._items = items
         self._places = np.empty((len(keys), self._stride, 4), np.int32)
@@ -218,9 +218,7 @@ class _Compiled(Found):
         if self._sets[place] >> _OVERLONG & 1:
             raise ValueError("a varint is longer than ten bytes")
         places = self._places[place, : len(self._items)]
-        return _Encoded(
-            place, places, _TYPES[kind], self._totals[place], self._longest[place], self._wanted
-        )
+        return _Encoded(place, places, _TYPES[kind], self._totals[place], self._longest[place], self._wanted)
 
     def fill(self) -> None:
         # One call for all: each has to look at the items, and the numbers are read while strings are made.

@@ -208,7 +208,7 @@ HOSTILE: list[bytes] = [
 def test_damaged_examples_in_a_batch(number: int) -> None:
     """The values of TensorFlow, or an error where it has one.
 
-    Lengths beyond the end of a feature, which TensorFlow takes for a feature that is not there, are errors here;
+    Lengths beyond the end of a feature, which TensorFlow takes for one that is not there, are errors here;
     fields of another wire type, which are errors there, are unknown ones here, as for protobuf.
     """
 

@@ -33,7 +33,7 @@ def texts(rng: np.random.Generator, n: int, is_word: bool) -> list[bytes]:
 
 
 def example(tf: Any, rng: np.random.Generator, varies: bool) -> bytes:
-    """Integers, floats and strings by turns: 1 to 5 of each, or 4. Half of the strings are names."""
+    """Integers, floats and strings (words or names) by turns: 1 to 5 of each, or 4."""
     made = {}
     for i in range(FEATURES):
         n = int(rng.integers(1, 6)) if varies else 4

@@ -172,6 +172,113 @@ def test_batches_of_examples() -> None:
     same(lambda tf: tf.parse_example(tf.constant([], tf.string), {"l": tf.FixedLenFeature([2], tf.int64)}))
 
 
+def delimited(number: int, content: bytes) -> bytes:
+    size = (
+        bytes([len(content)]) if len(content) < 128 else bytes([len(content) & 127 | 128, len(content) >> 7])
+    )
+    return bytes([number << 3 | 2]) + size + content
+
+
+def of_feature(content: bytes, *more: bytes) -> bytes:
+    """An Example with the bytes of a feature "a", and with others after it."""
+    entry = delimited(1, b"a") + delimited(2, content)
+    return delimited(1, b"".join(delimited(1, each) for each in (entry, *more)))
+
+
+INTEGERS = delimited(3, delimited(1, b"\x01\x80\x01"))
+HOSTILE: list[bytes] = [
+    of_feature(INTEGERS),
+    of_feature(delimited(3, delimited(1, b"\x01\x80"))),  # a varint without an end
+    of_feature(delimited(3, delimited(1, b"\xff" * 9 + b"\x01"))),  # one of ten bytes
+    of_feature(delimited(3, b"\x08\x05\x08\x06")),  # each number with a tag
+    of_feature(delimited(3, b"\x08")),
+    of_feature(INTEGERS, delimited(1, b"a") + delimited(2, delimited(3, delimited(1, b"\x07")))),  # twice
+    of_feature(INTEGERS, delimited(1, b"a") + delimited(2, delimited(1, delimited(1, b"text")))),
+    of_feature(delimited(1, delimited(1, b"text")), delimited(1, b"a") + delimited(2, INTEGERS)),
+    of_feature(INTEGERS, delimited(1, b"a") + delimited(2, b"")),
+    of_feature(INTEGERS) + b"\x7b" * 200 + b"\x7c" * 200,  # groups of an unknown field, one in the other
+    of_feature(INTEGERS) + b"\x7b" * 20,
+    of_feature(INTEGERS)[:-1],
+    b"\xff",
+    b"",
+]
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_damaged_examples_in_a_batch(number: int) -> None:
+    """The values of TensorFlow, or an error where it has one.
+
+    Lengths beyond the end of a feature, which TensorFlow takes for one that is not there, are errors here;
+    fields of another wire type, which are errors there, are unknown ones here, as for protobuf.
+    """
+
+    def parse(tf: Any) -> Any:
+        batch = [of_feature(INTEGERS), HOSTILE[number], of_feature(INTEGERS)]
+        return tf.parse_example(batch, {"a": tf.VarLenFeature(tf.int64)})["a"].values
+
+    # An error's text quotes the Example, which the real package cannot always decode.
+    ours, theirs = (found[2] if len(found) == 3 else "error" for found in outcomes(parse))
+    assert ours == theirs
+
+
+def outcomes(parse: Callable[[Any], Any]) -> list[Any]:
+    found = [outcome(tf, parse) for tf in (fleet, real)]
+    return [each if isinstance(each, tuple) else () for each in found]
+
+
+def test_strings_of_many_examples() -> None:
+    """Words that most have, names that one has, long ones, empty ones, and none."""
+    rows = [
+        example(
+            w=[b"word %d" % (i % 7)] * (i % 4),
+            n=[b"name %d" % i, b"x" * (i % 90)],
+            f=[float(i)] * (i % 6),
+            i=[i << (i % 50)] * (i % 9),
+        )
+        for i in range(300)
+    ]
+    types = {"w": "string", "n": "string", "f": "float32", "i": "int64"}
+    for keys in ("wn", "fi", "wnfi"):
+        same(lambda tf, k=keys: tf.parse_example(rows, {key: tf.VarLenFeature(types[key]) for key in k}))
+        same(
+            lambda tf, k=keys: tf.parse_example(
+                rows, {key: tf.FixedLenSequenceFeature([], types[key], True) for key in k}
+            )
+        )
+        same(lambda tf, k=keys: tf.parse_example(rows, {key: tf.io.RaggedFeature(types[key]) for key in k}))
+
+
+def parsed_rows(tf: Any, rows: list[bytes], features: Any, way: str) -> Any:
+    records = tf.data.Dataset.from_tensor_slices(rows)
+    if way == "single":
+        return records.map(lambda row: tf.parse_single_example(row, features)).map(values_of)
+    if way == "batch":
+        return records.batch(16).map(lambda batch: tf.parse_example(batch, features)).map(values_of)
+    return records.batch(16).apply(tf.data.experimental.parse_example_dataset(features)).map(values_of)
+
+
+def values_of(found: dict[str, Any]) -> dict[str, Any]:
+    return {key: getattr(value, "values", value) for key, value in found.items()}
+
+
+@pytest.mark.parametrize("way", ["single", "batch", "dataset"])
+def test_examples_of_datasets(way: str) -> None:
+    rows = [example(w=[b"w%d" % (i % 3)] * (i % 4), n=[b"n%d" % i], f=[i + 0.5] * 2) for i in range(40)]
+    rows += [example(w=[1]), rows[0]]
+    results = []
+    for tf in (fleet, real):
+        features = {
+            "w": tf.VarLenFeature(tf.string),
+            "n": tf.FixedLenFeature([], tf.string, "none"),
+            "f": tf.FixedLenFeature([2], tf.float32, [0, 0]),
+        }
+        with tf.Graph().as_default():
+            found = all_of(tf, lambda tf, f=features: parsed_rows(tf, rows, f, way), 50)
+            results.append([each if isinstance(each, dict) else each[0] for each in found])
+    assert results[0] == results[1]
+    assert len(results[0]) > 2
+
+
 def test_sequence_examples() -> None:
     full = sequence(
         {"a": [1.0, 2.0], "b": [4]},

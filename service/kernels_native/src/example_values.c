@@ -11,7 +11,7 @@
 #include "example_wire.h"
 #include "pool.h"
 
-#define BLOCK 512 /* items of a part */
+#define BLOCK 64 /* items of a part, which stay in the first cache while all columns are read from them */
 
 struct column {
   const struct place *places; /* of its values in each item */
@@ -20,13 +20,14 @@ struct column {
   long width;             /* of the rows of `out`; -1: items' values follow each other */
   int64_t total;
   char format; /* f, l or q, O */
+  long tries, hits; /* how often strings were looked for among the shared ones, and found */
 };
 
-/* Up to BLOCK items of one column, and where their values begin in its output. */
+/* Up to BLOCK items of one column, and where their values begin and end in its output. */
 struct part {
-  const struct column *column;
+  struct column *column;
   long first;
-  int64_t begin;
+  int64_t begin, end;
 };
 
 /* A string that was made already: the same bytes are often the value of many Examples. */
@@ -36,14 +37,15 @@ struct shared {
   PyObject *string;
 };
 
+enum { FEW = 4 };
+
 enum { SHARED_BITS = 10, SHARED = 1 << SHARED_BITS, LONGEST_SHARED = 64, TRIES = 64 };
 
 struct fill {
   const struct item *items;
   long count, column_count, part_count, string_count;
   struct column *columns;
-  struct part *parts;
-  const struct column **strings; /* the columns of strings */
+  struct part *parts, *strings; /* what needs no lock, and the strings */
   struct shared *shared;
   PyThreadState *unlocked;
   int failed;
@@ -95,13 +97,17 @@ static long packed_integers(const uint8_t *p, const uint8_t *end, const uint8_t 
   return p == end ? count : -1;
 }
 
-/* The numbers in a span, of which there must be `count`. */
+/* The numbers in a span, of which there must be `count`. What follows the span is read up to `limit`; what follows the
+ * numbers in `out` may be written, up to `room` of them. */
 static int numbers(int kind, const uint8_t *p, const uint8_t *end, const uint8_t *limit, int is_float, void *out,
-                   long count) {
+                   long count, long room) {
   if (kind == MISSING) return count == 0;
   if (kind == FLOATS && is_float) {
     if (end - p != 4 * count) return 0;
-    memcpy(out, p, (size_t)(end - p));
+    if (count <= FEW && room >= FEW && limit - p >= 4 * FEW)
+      memcpy(out, p, 4 * FEW); /* the next item's take the place of what is too much */
+    else
+      memcpy(out, p, (size_t)(end - p));
     return 1;
   }
   if (kind == INTS && !is_float) return packed_integers(p, end, limit, out, count) == count;
@@ -114,11 +120,23 @@ static inline int is_inside(const struct column *c, const struct item *items, lo
   return at->begin >= 0 && at->begin <= at->end && at->end <= items[i].size;
 }
 
-static inline void write_places(const struct column *c, long i, int64_t begin) {
-  int64_t *place = c->rows_and_columns + 2 * begin;
-  for (int64_t j = 0; j < c->places[i].count; j++, place += 2) {
-    place[0] = i;
-    place[1] = j;
+/* Writes the row and the column of the values of a part. Few values of any number are written most quickly as FEW,
+ * of which those of the next item take the place: a branch on their number is often wrong. */
+static void write_places(const struct column *c, const struct part *part, long end) {
+  int64_t *place = c->rows_and_columns + 2 * part->begin, *stop = c->rows_and_columns + 2 * part->end;
+  for (long i = part->first; i < end; i++) {
+    const int64_t count = c->places[i].count;
+    int64_t j = 0;
+    if (stop - place >= 2 * FEW)
+      for (; j < FEW; j++) {
+        place[2 * j] = i;
+        place[2 * j + 1] = j;
+      }
+    for (; j < count; j++) {
+      place[2 * j] = i;
+      place[2 * j + 1] = j;
+    }
+    place += 2 * count;
   }
 }
 
@@ -127,13 +145,13 @@ static int run_part(const struct fill *f, const struct part *part) {
   const int is_float = c->format == 'f', size = is_float ? 4 : 8;
   const long end = f->count - part->first < BLOCK ? f->count : part->first + BLOCK;
   int64_t begin = part->begin;
-  for (long i = part->first; c->rows_and_columns != NULL && i < end; begin += c->places[i++].count) write_places(c, i, begin);
-  begin = part->begin;
+  if (c->rows_and_columns != NULL) write_places(c, part, end);
   for (long i = part->first; c->format != 'O' && i < end; i++) {
     if (!is_inside(c, f->items, i)) return 0;
     const uint8_t *data = f->items[i].data;
-    if (!numbers(c->places[i].kind, data + c->places[i].begin, data + c->places[i].end, data + f->items[i].size, is_float,
-                 (char *)c->out.buf + begin * size, c->places[i].count))
+    const struct place *at = &c->places[i];
+    if (!numbers(at->kind, data + at->begin, data + at->end, data + f->items[i].size, is_float,
+                 (char *)c->out.buf + begin * size, at->count, c->width < 0 ? part->end - begin : 0))
       return 0;
     begin += c->width < 0 ? c->places[i].count : c->width;
   }
@@ -165,20 +183,15 @@ static inline uint32_t shared_place(const uint8_t *p, long size) {
   return (uint32_t)(mixed >> (64 - SHARED_BITS)); /* the highest bits depend on all others */
 }
 
-/* How often strings of a column were looked for among the shared ones, and found. */
-struct luck {
-  long tries, hits;
-};
-
 /* A new reference to a string of these bytes. */
-static PyObject *string_of(struct shared *shared, struct luck *luck, const uint8_t *p, long size) {
+static PyObject *string_of(struct shared *shared, struct column *c, const uint8_t *p, long size) {
   /* Strings that all differ are not looked for any longer. One byte or none, the interpreter shares itself. */
-  if (shared == NULL || size < 2 || size > LONGEST_SHARED || (luck->tries >= TRIES && 4 * luck->hits < luck->tries))
+  if (shared == NULL || size < 2 || size > LONGEST_SHARED || (c->tries >= TRIES && 4 * c->hits < c->tries))
     return PyBytes_FromStringAndSize((const char *)p, size);
   struct shared *kept = &shared[shared_place(p, size)];
-  luck->tries++;
+  c->tries++;
   if (kept->size == size && memcmp(kept->data, p, (size_t)size) == 0) {
-    luck->hits++;
+    c->hits++;
     return Py_NewRef(kept->string);
   }
   PyObject *string = PyBytes_FromStringAndSize((const char *)p, size), *before = kept->string;
@@ -189,14 +202,14 @@ static PyObject *string_of(struct shared *shared, struct luck *luck, const uint8
 }
 
 /* The strings in a span, of which there must be `count`, in the place of what `out` holds. */
-static int strings_of(const struct fill *f, struct luck *luck, int kind, const uint8_t *p, const uint8_t *end,
+static int strings_of(const struct fill *f, struct column *c, int kind, const uint8_t *p, const uint8_t *end,
                       PyObject **out, long count) {
   long found = 0, size = end - p;
   if (kind == MISSING) return count == 0;
   if (kind != BYTES && kind != MANY_BYTES) return 0;
   for (; kind == BYTES ? found == 0 : p < end; p += size, found++) {
     if (found == count || (kind == MANY_BYTES && !field(&p, end, 0x0A, &size))) return 0;
-    PyObject *value = string_of(f->shared, luck, p, size), *before = out[found];
+    PyObject *value = string_of(f->shared, c, p, size), *before = out[found];
     if (value == NULL) return 0;
     out[found] = value;
     Py_XDECREF(before);
@@ -204,13 +217,14 @@ static int strings_of(const struct fill *f, struct luck *luck, int kind, const u
   return found == count;
 }
 
-static int fill_strings(const struct fill *f, const struct column *c) {
-  struct luck luck = {0, 0};
-  int64_t begin = 0;
-  for (long i = 0; i < f->count; i++) {
+static int run_strings(const struct fill *f, const struct part *part) {
+  struct column *c = part->column;
+  const long end = f->count - part->first < BLOCK ? f->count : part->first + BLOCK;
+  int64_t begin = part->begin;
+  for (long i = part->first; i < end; i++) {
     if (!is_inside(c, f->items, i)) return 0;
     const uint8_t *data = f->items[i].data;
-    if (!strings_of(f, &luck, c->places[i].kind, data + c->places[i].begin, data + c->places[i].end,
+    if (!strings_of(f, c, c->places[i].kind, data + c->places[i].begin, data + c->places[i].end,
                     (PyObject **)c->out.buf + begin, c->places[i].count))
       return 0;
     begin += c->width < 0 ? c->places[i].count : c->width;
@@ -222,7 +236,7 @@ static int fill_strings(const struct fill *f, const struct column *c) {
 static void make_strings(void *context) {
   struct fill *f = context;
   int is_good = 1;
-  for (long k = 0; is_good && k < f->string_count; k++) is_good = fill_strings(f, f->strings[k]);
+  for (long k = 0; is_good && k < f->string_count; k++) is_good = run_strings(f, &f->strings[k]);
   if (!is_good) __atomic_store_n(&f->failed, 1, __ATOMIC_RELAXED);
   f->unlocked = PyEval_SaveThread();
 }
@@ -307,32 +321,30 @@ static int columns_are_apart(const struct fill *f, const struct arrays *arrays) 
   return are_apart;
 }
 
-/* Divides what needs no lock into parts, and finds the strings; 0 where there is no memory. */
+/* Divides the columns into parts; 0 where there is no memory. */
 static int divide(struct fill *f, int64_t *value_count) {
-  const long blocks = (f->count + BLOCK - 1) / BLOCK;
-  f->parts = malloc(sizeof(struct part) * (size_t)(f->column_count * blocks + 1));
-  f->strings = malloc(sizeof(struct column *) * (size_t)(f->column_count + 1));
-  if (f->parts == NULL || f->strings == NULL) return 0;
-  int64_t strings = 0;
-  for (long k = 0; k < f->column_count; k++) {
-    const struct column *c = &f->columns[k];
-    if (c->format == 'O') {
-      f->strings[f->string_count++] = c;
-      strings += c->total;
-      if (c->rows_and_columns == NULL) continue;
-    }
-    *value_count += c->total;
-    int64_t begin = 0;
-    for (long first = 0; first < f->count; first += BLOCK) {
-      f->parts[f->part_count++] = (struct part){c, first, begin};
-      if (c->width >= 0) begin += BLOCK * c->width;
-      if (c->width < 0 && first + BLOCK < f->count)
-        for (long i = first; i < first + BLOCK; i++) begin += c->places[i].count;
+  const size_t most = (size_t)(f->column_count * ((f->count + BLOCK - 1) / BLOCK) + 1);
+  int64_t strings = 0, *begins = calloc((size_t)f->column_count + 1, sizeof(int64_t));
+  f->parts = malloc(sizeof(struct part) * most);
+  f->strings = malloc(sizeof(struct part) * most);
+  const int has_memory = begins != NULL && f->parts != NULL && f->strings != NULL;
+  for (long first = 0; has_memory && first < f->count; first += BLOCK) {
+    const long end = f->count - first < BLOCK ? f->count : first + BLOCK;
+    for (long k = 0; k < f->column_count; k++) {
+      struct column *c = &f->columns[k];
+      struct part part = {c, first, begins[k], 0};
+      if (c->width >= 0) begins[k] += (end - first) * c->width;
+      for (long i = first; c->width < 0 && i < end; i++) begins[k] += c->places[i].count;
+      part.end = begins[k];
+      if (c->format == 'O') f->strings[f->string_count++] = part;
+      if (c->format != 'O' || c->rows_and_columns != NULL) f->parts[f->part_count++] = part;
     }
   }
+  free(begins);
+  for (long k = 0; k < f->column_count; k++) *(f->columns[k].format == 'O' ? &strings : value_count) += f->columns[k].total;
   /* Without memory for it, no string is shared. */
   if (strings > TRIES) f->shared = calloc(SHARED, sizeof(struct shared));
-  return 1;
+  return has_memory;
 }
 
 static void leave(struct fill *f) {
@@ -342,7 +354,7 @@ static void leave(struct fill *f) {
   }
   for (long k = 0; f->shared != NULL && k < SHARED; k++) Py_XDECREF(f->shared[k].string);
   free(f->shared);
-  free((void *)f->strings);
+  free(f->strings);
   free(f->parts);
   free(f->columns);
   free((void *)f->items);

@@ -19,21 +19,40 @@ static int is_overlong(const uint8_t *p, const uint8_t *end) {
   return 0;
 }
 
-/* How many varints a packed list has; -1: one has no end, -2: one is too long. */
-static long count_varints(const uint8_t *p, const uint8_t *end) {
+/* The highest bits of the first `size` of eight bytes, as the lowest ones; of all if there are more. */
+static inline uint64_t going_on(const uint8_t *p, long size) {
+  uint64_t word;
+  memcpy(&word, p, 8);
+  const uint64_t all = 0x0101010101010101u;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  return word >> 7 & (size >= 8 ? all : all & ((1ull << 8 * size) - 1));
+#else
+  return word >> 7 & (size >= 8 ? all : all & ~(~0ull >> 8 * size));
+#endif
+}
+
+/* How many varints a packed list has; -1: one has no end, -2: one is too long. What follows it may be read up to
+ * `limit`: lists are short and of any length, and a branch on that is often wrong. */
+static long count_varints(const uint8_t *p, const uint8_t *end, const uint8_t *limit) {
   if (p < end && end[-1] >= 0x80) return -1;
   const uint8_t *begin = p;
-  long count = 0;
-  int may_be_long = 0; /* ten bytes that go on fill half of a word; a rest of seven, that ends, has less than that */
-  for (; end - p >= 8; p += 8) {
-    uint64_t word;
-    memcpy(&word, p, 8);
-    word = word >> 7 & 0x0101010101010101u;
-    count += 8 - (long)(word * 0x0101010101010101u >> 56);
-    may_be_long |= (uint32_t)word == 0x01010101u || word >> 32 == 0x01010101u;
+  const long size = end - p;
+  long more = 0; /* bytes that go on */
+  int may_be_long = 0;
+  while (p < end) {
+    if (limit - p < 16) {
+      for (; p < end; p++) more += *p >> 7;
+      may_be_long = 1;
+      break;
+    }
+    const uint64_t first = going_on(p, end - p), second = going_on(p + 8, end - p < 8 ? 0 : end - p - 8);
+    more += (long)((first + second) * 0x0101010101010101u >> 56);
+    /* Ten bytes that go on fill half of a word at least. */
+    may_be_long |= (uint32_t)first == 0x01010101u || first >> 32 == 0x01010101u || (uint32_t)second == 0x01010101u ||
+                   second >> 32 == 0x01010101u;
+    p += 16;
   }
-  for (; p < end; p++) count += *p < 0x80;
-  return may_be_long && is_overlong(begin, end) ? -2 : count;
+  return may_be_long && size > 10 && is_overlong(begin, end) ? -2 : size - more;
 }
 
 long loose_numbers(const uint8_t *p, const uint8_t *end, int is_float, void *out, long room) {
@@ -80,8 +99,9 @@ static long count_strings(const uint8_t *p, const uint8_t *end, const uint8_t **
   return count;
 }
 
-/* The kind and count of a feature, and its span [*at, *end) made that of its values; -1 where protobuf has to read it. */
-static int feature(const uint8_t **at, const uint8_t *end, long *count) {
+/* The kind and count of a feature, and its span [*at, end) made that of its values; -1 where protobuf has to read it. The item ends
+ * at `limit`. */
+static int feature(const uint8_t **at, const uint8_t *end, const uint8_t *limit, long *count) {
   const uint8_t *p = *at;
   *count = 0;
   if (p == end) return MISSING;
@@ -98,7 +118,7 @@ static int feature(const uint8_t **at, const uint8_t *end, long *count) {
   if (field(&p, end, 0x0A, &size) && p + size == end && !(is_float && size % 4)) {
     *at = p;
     if (is_float) return *count = size / 4, FLOATS;
-    const long found = count_varints(p, end);
+    const long found = count_varints(p, end, limit);
     if (found == -2) return OVERLONG;
     if (found == -1) return -1;
     return *count = found, INTS;
@@ -181,7 +201,7 @@ static int scan_entries(const struct scan *s, long number, const struct learnt *
     }
     if (index >= 0) {
       long count;
-      const int kind = feature(&p, stop, &count);
+      const int kind = feature(&p, stop, end, &count);
       if (kind < 0) return 0;
       s->places[index * s->stride + number] =
           kind == MISSING ? (struct place){MISSING, 0, 0, 0}

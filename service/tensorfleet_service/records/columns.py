@@ -197,7 +197,7 @@ class _Compiled(Found):
     """
 
     def __init__(self, items: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
-        # An odd number of cache lines for each feature: else an item's features would share few of its sets.
+        # An odd number of cache lines for each feature: those of one item would else fall in few of its sets.
         self._stride = ((len(items) + 3) // 4 | 1) * 4
         self._items = items
         self._places = np.empty((len(keys), self._stride, 4), np.int32)

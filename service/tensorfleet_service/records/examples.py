@@ -184,14 +184,14 @@ class Batch:
             f"{got} values but output shape is: [?,{','.join(map(str, feature.dims[1:]))}]"
         )
 
-    def sparse(self, place: int, key: bytes, dtype: DType) -> tuple[Any, Any, Any]:
-        """The indices, values and shape of a SparseTensor: of rank 2, or of rank 1 for a single Example."""
+    def sparse(self, place: int, key: bytes, dtype: DType) -> tuple[Any, Any, list[int]]:
+        """The indices, values and sizes of a SparseTensor: of rank 2, or of rank 1 for a single Example."""
         column = self.column(place, key, dtype, False)
         if self.single:
             total = column.total
-            return np.arange(total, dtype=np.int64)[:, None], column.values(), np.array([total], np.int64)
+            return np.arange(total, dtype=np.int64)[:, None], column.values(), [total]
         values, indices = column.values_and_indices()
-        return indices, values, np.array([self._count, column.longest], np.int64)
+        return indices, values, [self._count, column.longest]
 
     def ragged(self, place: int, key: bytes, dtype: DType, split_type: DType) -> tuple[Any, Any]:
         """The values and the row splits of a RaggedTensor; a single Example has no splits."""
@@ -249,5 +249,6 @@ class ExampleParser:
         batch.fill()
         if single:
             dense = [made[0] for made in dense]
-        indices, values, shapes = ([part[i] for part in sparse] for i in range(3))
+        indices, values, sizes = ([part[i] for part in sparse] for i in range(3))
+        shapes = list(np.array(sizes, np.int64))
         return indices, values, shapes, dense, [part[0] for part in ragged], [part[1] for part in ragged]

@@ -185,6 +185,11 @@ def test_floats_with_tags_of_their_own() -> None:
         (raw(3, field(1, b"\x01"))[:-1], "Could not parse example input"),
         (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "Could not parse example input"),
         (b"\x0a\x05\x0a\x7f\x0a\x01a", "Could not parse example input"),
+        (b"\x0a\xff\xff\xff\xff\x0f", "Could not parse example input"),
+        (raw(3, b"\x0a\x7f\x01"), "Could not parse example input"),
+        (raw(3, b"\x0a\xff\xff\xff\xff\x07"), "Could not parse example input"),
+        (raw(3, b"\x0a" + b"\xff" * 9 + b"\x01"), "Could not parse example input"),
+        (raw(3, field(1, b"\x01")) + b"\x7b" * 20, "Could not parse example input"),  # groups without ends
         (raw(2, field(1, b"\0" * 3)), "Could not parse example input"),
         (raw(2, field(1, b"\0" * 4)), "Data types don't match"),
         (raw(1, field(1, b"a")), "Expected type: int64, Actual type: string"),

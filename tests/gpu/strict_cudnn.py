@@ -8,6 +8,7 @@ that are not aligned, tensors without a number, shapes that do not fit each othe
 from __future__ import annotations
 
 import ctypes
+import functools
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from itertools import product
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.gpu import strict_cuda
+from tests.gpu import strict_capture, strict_cuda
 
 data_type = Enum("data_type", "NOT_SET HALF FLOAT DOUBLE BFLOAT16")
 heur_mode = Enum("heur_mode", "A B FALLBACK")
@@ -210,10 +211,18 @@ class pygraph:
         assert _devices[handle] == strict_cuda.current_device()
         assert _streams[handle] == strict_cuda.get_current_stream().ptr != 0
         assert workspace
-        machine.ran.append(self._kind)
         tensors = {t.uid: t for t in (*self._inputs, self._result)}
         assert set(tensors) == set(tensor_to_device_buffer)
         assert all(type(pointer) is int for pointer in tensor_to_device_buffer.values())
+        recording = strict_capture.current()
+        if recording is None:
+            self._run(tensor_to_device_buffer)
+        else:
+            recording.launches.append(functools.partial(self._run, tensor_to_device_buffer))
+
+    def _run(self, tensor_to_device_buffer: dict[int, int]) -> None:
+        machine.ran.append(self._kind)
+        tensors = {t.uid: t for t in (*self._inputs, self._result)}
         views = {uid: tensors[uid].view(pointer) for uid, pointer in tensor_to_device_buffer.items()}
         first, second, result = (views[t.uid] for t in (*self._inputs, self._result))
         result[...] = self._computed(first.astype(np.float64), second.astype(np.float64), result.shape)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import tensorfleet as tf
+from tensorfleet.cli.status import cluster_status
 from tests.cluster.processes import free_ports
 from tests.gpu.strict_array import Counters, Machine
 
@@ -35,6 +36,8 @@ def test_a_ps_on_the_cpu_and_two_workers_with_a_gpu_each(gpus: Callable[..., Mac
         with tf.Session(servers[0].target) as session:
             names = [d.name for d in session.list_devices() if d.device_type == "GPU"]
             assert names == [f"/job:worker/replica:0/task:{i}/device:GPU:0" for i in range(2)]
+            told = [task.reply.kernels for task in cluster_status(f"127.0.0.1:{ports[0]}", 10) if task.reply]
+            assert ["cuDNN" in text or "products of patches" in text for text in told] == [False, True, True]
             session.run(tf.global_variables_initializer())
             found = [session.run([loss, step])[0] for step, loss in zip(steps, losses, strict=True)]
             for _ in range(3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,9 +14,14 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.core.environment import SettingsError
 from tensorfleet_service.devices import cudnn
+from tensorfleet_service.devices.cudnn import Convolution
+from tensorfleet_service.kernels.nn import cudnn_conv
+from tensorfleet_service.kernels.nn.patches import Geometry, convolution_windows
 from tensorfleet_service.kernels.registry import make_kernel
 from tests.gpu import strict_cudnn
 from tests.gpu.strict_array import Machine
+from tests.gpu.test_graphs import trained
+from tests.gpu.test_training import cnn
 from tests.kernels.harness import call, make_node
 
 CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
@@ -36,8 +42,12 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 
 @pytest.fixture
-def library(gpus: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch) -> Iterator[strict_cudnn.Machine]:
-    """Makes `import cudnn` give the stand-in."""
+def library(
+    gpus: Callable[..., Machine], is_stand_in: bool, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[strict_cudnn.Machine]:
+    """Makes `import cudnn` give the stand-in, whose memory is the host's."""
+    if not is_stand_in:
+        pytest.skip("only the stand-in tells what it does")
     gpus()
     monkeypatch.setitem(sys.modules, "cudnn", strict_cudnn.module())
     machine = strict_cudnn.machine
@@ -54,9 +64,28 @@ def _forget() -> None:
 
 
 @pytest.fixture
-def xp(library: strict_cudnn.Machine) -> Any:
-    module: Any = sys.modules["cupy"]
-    return module
+def either(request: pytest.FixtureRequest, xp: Any, is_stand_in: bool) -> None:
+    """The stand-in or, on a GPU, the package."""
+    if is_stand_in:
+        request.getfixturevalue("library")
+        return
+    pytest.importorskip("cudnn", reason="nvidia-cudnn-frontend is not installed")
+    _forget()
+
+
+@pytest.fixture
+def computed(either: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kinds of convolutions that cuDNN has computed."""
+    kinds: list[str] = []
+    run = cudnn.run
+
+    def noted(xp: Any, wanted: Convolution, *arrays: Any) -> bool:
+        done = run(xp, wanted, *arrays)
+        kinds.extend([wanted.kind] * done)
+        return done
+
+    monkeypatch.setattr(cudnn, "run", noted)
+    return kinds
 
 
 def _formatted(array: Any, channels_first: bool) -> Any:
@@ -97,7 +126,7 @@ def _attrs(shape: tuple[int, ...], attrs: dict[str, Any], channels_first: bool) 
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_convolution_and_its_gradients(
-    xp: Any, library: strict_cudnn.Machine, case: Any, channels_first: bool, dtype: Any
+    xp: Any, computed: list[str], is_stand_in: bool, case: Any, channels_first: bool, dtype: Any
 ) -> None:
     shape, weight_shape, attrs = case
     random = np.random.default_rng(5)
@@ -113,7 +142,9 @@ def test_a_convolution_and_its_gradients(
     _compare(xp, f"{name}BackpropInput{version}", [sizes, weights, gradient], attrs, tolerance)
     sizes = np.array(weights.shape, np.int32)
     _compare(xp, f"{name}BackpropFilter{version}", [images, sizes, gradient], attrs, 4 * tolerance)
-    assert library.ran == ["fprop", "dgrad", "wgrad"]
+    # Which engines there are for other dtypes and groups, cuDNN decides by the GPU.
+    if is_stand_in or (dtype == np.float32 and shape[-1] == weight_shape[-2]):
+        assert computed == ["fprop", "dgrad", "wgrad"]
 
 
 def _convolve(xp: Any, images: Any, weights: Any) -> Any:
@@ -234,6 +265,33 @@ def test_each_gpu_has_handles_of_its_own(gpus: Callable[..., Machine], library: 
     assert library.handles == 4
 
 
+def test_a_plan_that_a_cuda_graph_replays_is_kept(
+    xp: Any, library: strict_cudnn.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cudnn, "MOST_PLANS", 1)
+    weights, graphs = _values(xp, 3, 3, 2, 4), []
+    for size, is_captured in ((5, True), (6, False), (7, False)):
+        monkeypatch.setattr(xp.cuda.Stream, "is_capturing", lambda stream, answer=is_captured: answer)
+        _convolve(xp, _values(xp, 1, size, 5, 2), weights)
+        (plan,) = cudnn._engines[0]._plans.values()  # type: ignore[union-attr]
+        graphs.append(weakref.ref(plan.graph))  # type: ignore[union-attr]
+    del plan
+    assert [graph() is not None for graph in graphs] == [True, False, True]
+
+
+def test_a_step_that_is_captured(
+    gpus: Callable[..., Machine], library: strict_cudnn.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORFLEET_GPU_GRAPHS", "auto")
+    losses, variables, ran = trained(cnn, gpus())
+    assert sum(ran) >= 4
+    assert library.ran.count("wgrad") == 2 * len(ran)
+    expected, expected_variables, _ = trained(cnn, None, gpus=0)
+    np.testing.assert_allclose(losses, expected, 1e-4)
+    for found, wanted in zip(variables, expected_variables, strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-3, 1e-5)
+
+
 NAMES = {
     "pygraph": "io_data_type intermediate_data_type compute_data_type handle",
     "pygraph.tensor": "dim stride data_type name",
@@ -274,3 +332,55 @@ def test_the_package_has_what_is_used_of_it(name: str) -> None:
                 name,
                 argument,
             )
+
+
+class _Taken(Exception):
+    """The package has accepted a graph, and would want a GPU next."""
+
+
+@pytest.mark.parametrize("kind", ["fprop", "dgrad", "wgrad"])
+@pytest.mark.parametrize("channels_first", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_package_accepts_the_graphs(
+    case: Any, channels_first: bool, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package: Any = pytest.importorskip("cudnn", reason="nvidia-cudnn-frontend is not installed")
+    try:
+        package.backend_version()
+    except RuntimeError as e:
+        pytest.skip(f"there is no library of cuDNN: {e}")
+    shape, weights, attrs = case
+    images = _formatted(np.zeros(shape, np.float32), channels_first)
+    node, _ = make_node(
+        "Conv2D" if len(shape) == 4 else "Conv3D",
+        *(images, np.zeros(weights, np.float32)),
+        **_attrs(shape, attrs, channels_first),
+    )
+    geometry = Geometry(convolution_windows(node.attrs), shape[1:-1], weights[:-2])
+    gradient = _formatted(np.zeros((shape[0], *geometry.out, weights[-1]), np.float32), channels_first)
+    of_gradient = kind == "dgrad"
+    wanted = cudnn_conv._convolution(
+        kind,
+        gradient if of_gradient else images,
+        weights,
+        geometry,
+        channels_first,
+        shape[-1] if of_gradient else None,
+    )
+    assert wanted is not None
+    graph_of = package.pygraph
+
+    class Graph:
+        """A graph without a handle, which takes a GPU to make."""
+
+        def __init__(self, *, handle: Any, **types: Any) -> None:
+            self._graph = graph_of(**types)
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "build_operation_graph":
+                raise _Taken
+            return getattr(self._graph, name)
+
+    monkeypatch.setattr(package, "pygraph", Graph)
+    with pytest.raises(_Taken):
+        cudnn._build(package, 0, wanted)

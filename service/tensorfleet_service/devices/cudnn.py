@@ -92,7 +92,7 @@ def run(xp: Any, wanted: Convolution, first: Any, second: Any, result: Any) -> b
     workspace = xp.empty(plan.workspace, np.uint8)
     arrays = (_aligned(first), _aligned(second), result)
     pointers = {uid: array.data.ptr for uid, array in zip(plan.tensors, arrays, strict=True)}
-    engine.execute(plan, pointers, workspace.data.ptr, xp.cuda.get_current_stream().ptr)
+    engine.execute(plan, pointers, workspace.data.ptr, xp.cuda.get_current_stream())
     return True
 
 
@@ -167,6 +167,8 @@ class _Engine:
     handle: Any
     building_handle: Any
     _plans: OrderedDict[Convolution, _Plan | None] = field(default_factory=OrderedDict)
+    _captured: dict[int, _Plan] = field(default_factory=dict)
+    """What CUDA graphs replay, and so has to stay loaded."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def plan(self, wanted: Convolution) -> _Plan | None:
@@ -193,9 +195,11 @@ class _Engine:
             log.info("cuDNN does not compute %s, which is done as products of patches: %s", wanted, e)
             return None
 
-    def execute(self, plan: _Plan, pointers: dict[int, int], workspace: int, stream: int) -> None:
+    def execute(self, plan: _Plan, pointers: dict[int, int], workspace: int, stream: Any) -> None:
         with self._lock:
-            self.module.set_stream(handle=self.handle, stream=stream)
+            if stream.is_capturing():
+                self._captured[id(plan)] = plan
+            self.module.set_stream(handle=self.handle, stream=stream.ptr)
             plan.graph.execute(pointers, workspace, handle=self.handle)
 
 

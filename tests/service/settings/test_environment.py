@@ -90,6 +90,12 @@ def test_a_word_that_is_none_of_a_setting_s_words_names_it() -> None:
     assert check({"TENSORFLEET_GPU_GRAPHS": ""}) == check({"TENSORFLEET_GPU_GRAPHS": "auto"}) == []
 
 
+def test_a_word_that_is_none_of_the_choices() -> None:
+    with pytest.raises(SettingsError, match="TENSORFLEET_CUDNN is 'on': set it to auto or off"):
+        check({"TENSORFLEET_CUDNN": "on"})
+    assert check({"TENSORFLEET_CUDNN": "off"}) == check({"TENSORFLEET_CUDNN": ""}) == []
+
+
 def test_possible_numbers() -> None:
     assert check({"TENSORFLEET_RECEIVE_BUFFERS_MB": "0", "TENSORFLEET_SESSION_IDLE_SECONDS": "0.5"}) == []
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.devices.cublas import matmul
 from tensorfleet_service.kernels.nn.cuda_numbers import C_TYPES, access, compiled
 from tensorfleet_service.kernels.nn.lstm_cell import Cell
 
@@ -198,13 +199,13 @@ def lstm_forward(cell: Cell, x: Any, cs_prev: Any, h_prev: Any, steps: int) -> t
     size, inputs = batch * cells, x.shape[2]
     empty = xp.empty if steps == len(x) else xp.zeros
     made = tuple(empty((len(x), batch, cells), x.dtype) for _ in range(7))
-    of_x = xp.matmul(x[:steps].reshape(steps * batch, inputs), weights[:inputs])
+    of_x = matmul(xp, x[:steps].reshape(steps * batch, inputs), weights[:inputs])
     of_h = xp.empty((batch, 4 * cells), x.dtype)
     peepholes, places = _constants(cell)
     numbers = (np.float32(cell.forget_bias), np.float32(cell.clip), *places, np.int32(cells))
     for step in range(steps):
         states, h = (made[1], made[6][step - 1]) if step else (cs_prev, h_prev)
-        xp.matmul(h, weights[inputs:], out=of_h)
+        matmul(xp, h, weights[inputs:], out=of_h)
         at = np.int64(step * size), np.int64(max(step - 1, 0) * size)
         arrays = (of_x, of_h, bias, states, *peepholes, *made)
         _launch(xp, "lstm_forward", x.dtype, *arrays, *numbers, size=size, rest=at)
@@ -246,7 +247,7 @@ def lstm_backward(
         numbers = (np.int32(step == steps - 1), *places, np.int32(cells))
         at = np.int64(step * size), np.int64(max(step - 1, 0) * size)
         _launch(xp, "lstm_backward", dtype, *arrays, *numbers, size=size, rest=at)
-        xp.matmul(d_gates[step], back, out=d_h)
+        matmul(xp, d_gates[step], back, out=d_h)
     return d_state, d_h, d_gates
 
 
@@ -276,11 +277,11 @@ def sequence_gradients(
     inputs, cells = x.shape[2], cs_prev.shape[1]
     flat = d_gates.reshape(-1, 4 * cells)
     x_grad = (xp.empty if steps == len(x) else xp.zeros)(x.shape, x.dtype)
-    xp.matmul(flat, cell.weights[:inputs].T, out=x_grad[:steps].reshape(-1, inputs))
+    matmul(xp, flat, cell.weights[:inputs].T, out=x_grad[:steps].reshape(-1, inputs))
     weights = xp.empty(cell.weights.shape, x.dtype)
-    xp.matmul(x[:steps].reshape(-1, inputs).T, flat, out=weights[:inputs])
+    matmul(xp, x[:steps].reshape(-1, inputs).T, flat, out=weights[:inputs])
     h_before = xp.concatenate([h_prev[None], made[6][: steps - 1]])
-    xp.matmul(h_before.reshape(-1, cells).T, flat, out=weights[inputs:])
+    matmul(xp, h_before.reshape(-1, cells).T, flat, out=weights[inputs:])
     cs_before = made[1]
     if cell.peepholes is not None:
         cs_before = xp.concatenate([cs_prev[None], made[1][: steps - 1]])
@@ -295,9 +296,9 @@ def gru_forward(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_
     cells, dtype = np.int32(h_prev.shape[1]), x.dtype
     r, u, c, h = (xp.empty(h_prev.shape, dtype) for _ in range(4))
     numbers = (np.int32(x.shape[1]), cells)
-    arrays = (xp.matmul(x_and_h, w_ru), b_ru, h_prev, r, u, x_and_h)
+    arrays = (matmul(xp, x_and_h, w_ru), b_ru, h_prev, r, u, x_and_h)
     _launch(xp, "gru_gates", dtype, *arrays, *numbers, size=h.size)
-    arrays = (xp.matmul(x_and_h, w_c), b_c, u, h_prev, c, h)
+    arrays = (matmul(xp, x_and_h, w_c), b_c, u, h_prev, c, h)
     _launch(xp, "gru_state", dtype, *arrays, cells, size=h.size)
     return r, u, c, h
 
@@ -311,9 +312,9 @@ def gru_backward(
     numbers = (np.int32(x.shape[1]), cells)
     d_c_bar, d_gates = xp.empty(h_prev.shape, dtype), xp.empty((len(x), 2 * h_prev.shape[1]), dtype)
     _launch(xp, "gru_d_update", dtype, h_prev, u, c, d_h, d_c_bar, d_gates, cells, size=size)
-    second = xp.matmul(d_c_bar, w_c.T)
+    second = matmul(xp, d_c_bar, w_c.T)
     _launch(xp, "gru_d_reset", dtype, second, h_prev, r, d_gates, *numbers, size=size)
-    first = xp.matmul(d_gates, w_ru.T)
+    first = matmul(xp, d_gates, w_ru.T)
     d_x, d_h_prev = xp.empty(x.shape, dtype), xp.empty(h_prev.shape, dtype)
     arrays = (first, second, r, u, d_h, d_x, d_h_prev)
     _launch(xp, "gru_d_inputs", dtype, *arrays, *numbers, size=first.size)

@@ -179,8 +179,8 @@ def _recorded(rule: Rule, switches: Switches, numbers: Numbers) -> _Recorded | N
 
 
 _last: dict[tuple[Rule, Switches], tuple[Sequence[Any], _Recorded | None]] = {}
-"""The numbers of a rule's last update, and what was recorded with them: the variables of a model take the very
-same ones in a step."""
+"""The numbers of a rule's last update, and what was recorded with them: the variables of a model take the
+very same ones in a step."""
 
 
 def apply_recorded(

@@ -281,7 +281,7 @@ done:
   return answer;
 }
 
-#define MOST_GROUPS 8
+#define MOST_GROUPS 16
 #define GROUP_SUMS (1 << 21) /* floats of all groups' sums together */
 #define LEAST_PARTS 16
 
@@ -322,14 +322,15 @@ PyObject *convolve_filter(PyObject *self, PyObject *arguments) {
   Py_BEGIN_ALLOW_THREADS
   const long cost = pixels / c.groups * c.chunk / 8 * panels * columns;
   in_parallel(run_filter, &c, c.groups * c.chunks, grain_of(cost), threads);
-  if (!c.failed)
-    for (long k = 0; k < inner; k++)
-      for (long f = 0; f < c.filters; f++) {
-        const long at = (f / columns * inner + k) * columns + f % columns;
-        float sum = c.sums[at];
-        for (long group = 1; group < c.groups; group++) sum += c.sums[group * size + at];
-        c.out[k * c.filters + f] = sum;
-      }
+  for (long k = 0; !c.failed && k < inner; k++)
+    for (long panel = 0; panel < panels; panel++) {
+      const float *from = c.sums + (panel * inner + k) * columns;
+      float *to = c.out + k * c.filters + panel * columns;
+      const long some = c.filters - panel * columns < columns ? c.filters - panel * columns : columns;
+      for (long f = 0; f < some; f++) to[f] = from[f];
+      for (long group = 1; group < c.groups; group++)
+        for (long f = 0; f < some; f++) to[f] += from[group * size + f];
+    }
   Py_END_ALLOW_THREADS
   answer = c.failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
 done:

@@ -92,7 +92,8 @@ static void run_group(void *context, long begin, long end) {
     if (group->forms[i] == ROW && width <= PIECE)
       for (long r = 0; r < rows; r++) memcpy(at[i] + r * width, group->operands[i], sizeof(float) * (size_t)width);
   }
-  const long head = width == 1 ? to_line(group, begin) : 0;
+  /* A short first piece takes as many calls as any other. */
+  const long head = width == 1 && end - begin > 16 * PIECE ? to_line(group, begin) : 0;
   for (long row = begin, some; row < end; row += some) {
     some = row == begin && head ? head : rows;
     if (some > end - row) some = end - row;

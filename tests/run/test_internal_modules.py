@@ -523,3 +523,34 @@ def test_state_of_optimizers_is_read_from_files_of_keras(tmp_path: Path) -> None
         part.attrs["weight_names"] = [b"training/m"]
         read = of("python.keras.saving.hdf5_format").load_optimizer_weights_from_hdf5_group(file)
     assert [value.tolist() for value in read] == [[1.0, 2.0]]
+
+
+def test_derivatives_of_functions_are_checked() -> None:
+    checker = of("python.ops.gradient_checker_v2")
+    with tf.Session().as_default():
+        exact, near = checker.compute_gradient(
+            lambda x, y: x * x * y, [np.float64([1.0, 2.0]), np.float64(3.0)]
+        )
+        np.testing.assert_allclose(exact[0], [[6.0, 0.0], [0.0, 12.0]])
+        np.testing.assert_allclose(exact[1], [[1.0], [4.0]])
+        assert checker.max_error(exact, near) < 1e-6
+
+        @tf.custom_gradient
+        def wrong(x: Any) -> Any:
+            return x * 2.0, lambda grad: grad * 5.0
+
+        assert abs(checker.max_error(*checker.compute_gradient(wrong, [tf.constant(1.0)])) - 3.0) < 1e-2
+        with pytest.raises(ValueError, match="must be a list or tuple"):
+            checker.compute_gradient(tf.square, np.float32(1.0))
+
+
+def test_keys_of_an_estimators_metrics() -> None:
+    keys = of("python.estimator.canned.metric_keys").MetricKeys
+    head = tf.estimator.BinaryClassHead(thresholds=[0.5])
+    spec = head.create_estimator_spec({}, "eval", tf.constant([[1.0]]), tf.constant([[1]]))
+    at = (keys.ACCURACY_AT_THRESHOLD % 0.5, keys.PRECISION_AT_THRESHOLD % 0.5, keys.RECALL_AT_THRESHOLD % 0.5)
+    told = {
+        *(keys.LOSS_MEAN, keys.ACCURACY, keys.PRECISION, keys.RECALL, keys.ACCURACY_BASELINE, keys.AUC),
+        *(keys.AUC_PR, keys.LABEL_MEAN, keys.PREDICTION_MEAN, *at),
+    }
+    assert set(spec.eval_metric_ops) == told

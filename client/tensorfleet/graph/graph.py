@@ -172,8 +172,8 @@ class Graph(CollectingGraph):
             yield self
         finally:
             if stack[-1] is not self:
-                raise RuntimeError(
-                    "Nesting of Graph.as_default() blocks is broken: close the innermost first."
+                raise AssertionError(
+                    "Nesting violated for default graphs: close the innermost Graph.as_default() first."
                 )
             stack.pop()
 

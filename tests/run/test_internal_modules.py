@@ -309,7 +309,9 @@ def test_functions_with_gradients_of_their_own() -> None:
     with pytest.raises(ValueError, match="number of arguments"):
         product(a)
     with pytest.raises(ValueError, match=" 1 "):
-        tf.gradients(defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: dy)(tf.add)(a, b), a)
+        tf.gradients(
+            defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: dy)(lambda x, y: x + y)(a, b), a
+        )
     with pytest.raises(ValueError, match="twice"):
         defun(tf.float32, grad_func=product, python_grad_func=len)
 
@@ -554,3 +556,28 @@ def test_keys_of_an_estimators_metrics() -> None:
         *(keys.AUC_PR, keys.LABEL_MEAN, keys.PREDICTION_MEAN, *at),
     }
     assert set(spec.eval_metric_ops) == told
+
+
+def test_what_functions_with_declared_arguments_refuse() -> None:
+    defun = of("python.framework.function").Defun
+    x = tf.constant(1.0)
+    for function in (lambda x=1: x, lambda **options: x):
+        with pytest.raises(ValueError, match="argument defaults or keywords arguments are not supported"):
+            defun()(function)
+    for types in ([tf.float32], [tf.float32] * 3):
+        with pytest.raises(ValueError, match="number of specified input types"):
+            defun(*types)(lambda a, b: a)
+    with pytest.raises(ValueError, match="Expected number of arguments: 0, received: 1"):
+        defun()(lambda: x)(x)
+    with pytest.raises(ValueError, match="can not return None"):
+        defun()(lambda: (None, x))()
+    assert defun()(lambda: None)() is None
+    with pytest.raises(tf.errors.InvalidArgumentError, match="names size = 2 outputs size = 1"):
+        defun(tf.float32, out_names=["a", "b"])(lambda a: a)(x)
+    with pytest.raises(ValueError, match="Unsupported attribute type"):
+        defun(experimental_tag=[1])
+    with tf.Session() as session:
+        assert (
+            session.run(defun(tf.float32, experimental_tag="fast", out_names=["y"])(lambda a: a + 1)(x))
+            == 2.0
+        )

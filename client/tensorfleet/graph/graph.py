@@ -78,6 +78,9 @@ class Graph(CollectingGraph):
         state = self._scopes
         controls = self._controls_for(state, inputs) if state.controls else []
         op = Operation(self, opdef, name, inputs, controls, attrs, output_types, call_frames(skip_frames))
+        for tensor in inputs:
+            if tensor.op._control_flow_context not in (None, state.control_flow):
+                tensor.op._control_flow_context.CheckUse(tensor, op, state.control_flow)
         self._infer_shapes(op)
         for key, value in state.attrs.items():
             op.attrs.setdefault(key, value)

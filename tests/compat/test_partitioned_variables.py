@@ -174,3 +174,11 @@ def test_mistakes_are_told_alike(mistake: str) -> None:
     # What is told after the first sentence may differ.
     first, wanted = (text.split(".")[0].split(":")[0].split(",")[0] for text in told)
     assert first == wanted
+
+
+def test_no_parameter_server_is_one_part() -> None:
+    def run(tf: Any) -> Any:
+        partitioner = tf.min_max_variable_partitioner(max_partitions=0)
+        return list(partitioner(tf.TensorShape([1 << 20, 4]), tf.float32))
+
+    assert run(real) == run(ours) == [1, 1]

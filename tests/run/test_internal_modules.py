@@ -309,7 +309,9 @@ def test_functions_with_gradients_of_their_own() -> None:
     with pytest.raises(ValueError, match="number of arguments"):
         product(a)
     with pytest.raises(ValueError, match=" 1 "):
-        tf.gradients(defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: dy)(tf.add)(a, b), a)
+        tf.gradients(
+            defun(tf.float32, tf.float32, python_grad_func=lambda op, dy: dy)(lambda x, y: x + y)(a, b), a
+        )
     with pytest.raises(ValueError, match="twice"):
         defun(tf.float32, grad_func=product, python_grad_func=len)
 
@@ -523,3 +525,59 @@ def test_state_of_optimizers_is_read_from_files_of_keras(tmp_path: Path) -> None
         part.attrs["weight_names"] = [b"training/m"]
         read = of("python.keras.saving.hdf5_format").load_optimizer_weights_from_hdf5_group(file)
     assert [value.tolist() for value in read] == [[1.0, 2.0]]
+
+
+def test_derivatives_of_functions_are_checked() -> None:
+    checker = of("python.ops.gradient_checker_v2")
+    with tf.Session().as_default():
+        exact, near = checker.compute_gradient(
+            lambda x, y: x * x * y, [np.float64([1.0, 2.0]), np.float64(3.0)]
+        )
+        np.testing.assert_allclose(exact[0], [[6.0, 0.0], [0.0, 12.0]])
+        np.testing.assert_allclose(exact[1], [[1.0], [4.0]])
+        assert checker.max_error(exact, near) < 1e-6
+
+        @tf.custom_gradient
+        def wrong(x: Any) -> Any:
+            return x * 2.0, lambda grad: grad * 5.0
+
+        assert abs(checker.max_error(*checker.compute_gradient(wrong, [tf.constant(1.0)])) - 3.0) < 1e-2
+        with pytest.raises(ValueError, match="must be a list or tuple"):
+            checker.compute_gradient(tf.square, np.float32(1.0))
+
+
+def test_keys_of_an_estimators_metrics() -> None:
+    keys = of("python.estimator.canned.metric_keys").MetricKeys
+    head = tf.estimator.BinaryClassHead(thresholds=[0.5])
+    spec = head.create_estimator_spec({}, "eval", tf.constant([[1.0]]), tf.constant([[1]]))
+    at = (keys.ACCURACY_AT_THRESHOLD % 0.5, keys.PRECISION_AT_THRESHOLD % 0.5, keys.RECALL_AT_THRESHOLD % 0.5)
+    told = {
+        *(keys.LOSS_MEAN, keys.ACCURACY, keys.PRECISION, keys.RECALL, keys.ACCURACY_BASELINE, keys.AUC),
+        *(keys.AUC_PR, keys.LABEL_MEAN, keys.PREDICTION_MEAN, *at),
+    }
+    assert set(spec.eval_metric_ops) == told
+
+
+def test_what_functions_with_declared_arguments_refuse() -> None:
+    defun = of("python.framework.function").Defun
+    x = tf.constant(1.0)
+    for function in (lambda x=1: x, lambda **options: x):
+        with pytest.raises(ValueError, match="argument defaults or keywords arguments are not supported"):
+            defun()(function)
+    for types in ([tf.float32], [tf.float32] * 3):
+        with pytest.raises(ValueError, match="number of specified input types"):
+            defun(*types)(lambda a, b: a)
+    with pytest.raises(ValueError, match="Expected number of arguments: 0, received: 1"):
+        defun()(lambda: x)(x)
+    with pytest.raises(ValueError, match="can not return None"):
+        defun()(lambda: (None, x))()
+    assert defun()(lambda: None)() is None
+    with pytest.raises(tf.errors.InvalidArgumentError, match="names size = 2 outputs size = 1"):
+        defun(tf.float32, out_names=["a", "b"])(lambda a: a)(x)
+    with pytest.raises(ValueError, match="Unsupported attribute type"):
+        defun(experimental_tag=[1])
+    with tf.Session() as session:
+        assert (
+            session.run(defun(tf.float32, experimental_tag="fast", out_names=["y"])(lambda a: a + 1)(x))
+            == 2.0
+        )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorfleet.autodiff.custom_gradient import custom_gradient
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, errors
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
@@ -37,10 +37,12 @@ class Defun:
         grad_func: a function of the arguments and of the gradients of the results, decorated as well.
         python_grad_func: a function of a call, with `inputs` and `outputs`, and of those gradients.
         shape_func: a function of a call that returns the shapes of its results.
-        out_names, capture_by_value, noinline, compiled, separate_compiled_gradients: not needed here.
+        out_names: as many names as there are results.
+        capture_by_value, noinline, compiled, separate_compiled_gradients: not needed here; nor are other
+            attributes, which are numbers or strings.
 
     Raises:
-        ValueError: two functions for gradients.
+        ValueError: two functions for gradients, or an attribute of another type.
     """
 
     def __init__(self, *input_types: Any, **kwargs: Any) -> None:
@@ -48,8 +50,9 @@ class Defun:
             *("func_name", "grad_func", "python_grad_func", "out_names", "shape_func", "capture_by_value"),
             *("noinline", "compiled", "separate_compiled_gradients"),
         }
-        if unknown := sorted(set(kwargs) - known):
-            raise TypeError(f"Defun() got an unexpected keyword argument {unknown[0]!r}")
+        for key in kwargs.keys() - known:
+            if not isinstance(kwargs[key], (bool, int, float, str, bytes)):
+                raise ValueError(f"Unsupported attribute type {type(kwargs[key])} of {key}")
         if kwargs.get("grad_func") and kwargs.get("python_grad_func"):
             raise ValueError("Gradient defined twice for function: by grad_func and python_grad_func")
         self._types = [dtypes.as_dtype(each) for each in input_types]
@@ -59,25 +62,37 @@ class Defun:
         """The decorated function.
 
         Raises:
-            ValueError: it takes another number of arguments than was declared.
+            ValueError: it takes another number of arguments than was declared, or arguments by keyword.
         """
         if not callable(func):
             raise ValueError(f"Function {func} must be a callable.")
         parameters = inspect.signature(func).parameters.values()
-        if not any(each.kind is each.VAR_POSITIONAL for each in parameters):
-            needed = sum(each.default is each.empty for each in parameters)
-            if self._types and not needed <= len(self._types) <= len(parameters):
+        kinds = [each.kind for each in parameters]
+        if inspect.Parameter.VAR_KEYWORD in kinds or any(
+            each.default is not each.empty for each in parameters
+        ):
+            raise ValueError(
+                f"Functions with argument defaults or keywords arguments are not supported, such as {func}."
+            )
+        if inspect.Parameter.VAR_POSITIONAL not in kinds:
+            if self._types and len(self._types) != len(kinds):
                 raise ValueError(
-                    f"The function takes {needed} arguments, but was declared with {len(self._types)}"
+                    f"The function takes {len(kinds)} arguments; {len(self._types)} is the number of "
+                    "specified input types."
                 )
-        return Function(func, self._types, self._options)
+            return Function(func, self._types, self._options, len(kinds))
+        return Function(func, self._types, self._options, len(self._types) or None)
 
 
 class Function:
     """A function that `Defun` has decorated."""
 
-    def __init__(self, func: Callable[..., Any], types: list[Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self, func: Callable[..., Any], types: list[Any], options: dict[str, Any], count: int | None
+    ) -> None:
+        """Wraps `func`; `count` is the number of its arguments, None if it takes any."""
         self._func: Callable[..., Any] = func
+        self._count = count
         self._types, self._options = types, options
         functools.update_wrapper(self, func)
 
@@ -89,19 +104,21 @@ class Function:
     @property
     def name(self) -> str:
         """The name of the scope of a call."""
-        return str(self._options.get("func_name") or getattr(self._func, "__name__", "function"))
+        return str(self._options.get("func_name") or getattr(self._func, "__name__", "function")).strip("<>")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results of a call.
 
         Raises:
-            ValueError: another number of arguments than was declared, or tensors of other dtypes.
+            ValueError: another number of arguments than was declared, tensors of other dtypes, or a result
+                that is None.
+            InvalidArgumentError: another number of results than of `out_names`.
         """
         name = kwargs.pop("name", None)
         if kwargs:
             raise ValueError(f"Unknown keyword arguments: {kwargs.keys()}")
-        if self._types and len(args) != len(self._types):
-            raise ValueError(f"Expected number of arguments: {len(self._types)}, received: {len(args)}")
+        if self._count is not None and len(args) != self._count:
+            raise ValueError(f"Expected number of arguments: {self._count}, received: {len(args)}")
         with framework.name_scope(name or self.name):
             wanted = self._types or [None] * len(args)
             inputs = [convert_to_tensor(arg, dtype) for arg, dtype in zip(args, wanted, strict=True)]
@@ -112,12 +129,26 @@ class Function:
     def _results(self, inputs: Sequence[Tensor]) -> Any:
         """What the function returns, with the shapes that are told of it."""
         results = self._func(*inputs)
+        self._check(results)
         shape_func = self._options.get("shape_func")
         if shape_func is not None:
             outputs = list(results) if isinstance(results, (list, tuple)) else [results]
             for tensor, shape in zip(outputs, shape_func(Call(inputs, outputs)), strict=True):
                 tensor.set_shape(shape)
         return results
+
+    def _check(self, results: Any) -> None:
+        outputs = results if isinstance(results, (list, tuple)) else [] if results is None else [results]
+        if any(output is None for output in outputs):
+            raise ValueError(f"Function {self.name} can not return None.")
+        names = self._options.get("out_names")
+        if names and len(names) != len(outputs):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "output names must be either empty or equal in size to outputs. output names size = "
+                f"{len(names)} outputs size = {len(outputs)}",
+            )
 
     def _with_own_gradient(self, inputs: list[Tensor]) -> Any:
         own, python = self._options.get("grad_func"), self._options.get("python_grad_func")

@@ -242,6 +242,8 @@ def train_op(
     if train_op_fn is not None:
         trained = train_op_fn(loss)
     else:
-        trained = optimizer.minimize(loss, global_step=get_global_step(), var_list=variables)
+        # Optimizers of programs may have a `minimize` that knows no variables.
+        chosen = {} if variables is None else {"var_list": variables}
+        trained = optimizer.minimize(loss, global_step=get_global_step(), **chosen)
     updates = framework.get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else list(update_ops)
     return group(trained, *updates) if updates else trained

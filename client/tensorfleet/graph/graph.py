@@ -77,6 +77,9 @@ class Graph(CollectingGraph):
         state = self._scopes
         controls = self._controls_for(state, inputs) if state.controls else []
         op = Operation(self, opdef, name, inputs, controls, attrs, output_types, call_frames(skip_frames))
+        for tensor in inputs:
+            if tensor.op._control_flow_context not in (None, state.control_flow):
+                tensor.op._control_flow_context.CheckUse(tensor, op, state.control_flow)
         self._infer_shapes(op)
         for key, value in state.attrs.items():
             op.attrs.setdefault(key, value)
@@ -171,8 +174,8 @@ class Graph(CollectingGraph):
             yield self
         finally:
             if stack[-1] is not self:
-                raise RuntimeError(
-                    "Nesting of Graph.as_default() blocks is broken: close the innermost first."
+                raise AssertionError(
+                    "Nesting violated for default graphs: close the innermost Graph.as_default() first."
                 )
             stack.pop()
 

@@ -238,6 +238,8 @@ MODULES: dict[str, str] = {
     "python.tools": "",
     "python.tools.freeze_graph": "ours.saved_model.freeze_graph",
     "python.tools.inspect_checkpoint": "ours.run.inspect_checkpoint",
+    "python.tools.optimize_for_inference_lib": "ours.saved_model.optimize_for_inference",
+    "python.tools.strip_unused_lib": "ours.saved_model.strip_unused",
     "examples": "",
     "examples.tutorials": "",
     "core": "",
@@ -250,10 +252,25 @@ MODULES: dict[str, str] = {
     "python.training.gen_training_ops": "client.generated_ops",
     "python.training.training_ops": "client.generated_ops train",
     # Gradients, which the ops here declare elsewhere: programs import the modules for their effect.
-    **{f"python.ops.{name}_grad": "" for name in ("array", "linalg", "math", "nn")},
+    **{
+        f"python.ops.{name}_grad": ""
+        for name in (
+            *("array", "control_flow", "cudnn_rnn", "data_flow", "image", "linalg", "manip", "math", "nn"),
+            *("optional", "random", "rnn", "sdca", "sparse", "state", "tensor_array"),
+        )
+    },
     # Further ops.
     "python.ops.bitwise_ops": "bitwise",
     "python.ops.control_flow_util": "client.control_flow_util",
+    "python.ops.control_flow_v2_toggles": "tf",
+    "python.ops.critical_section_ops": "tf",
+    # Branches and loops are of Switch and Merge here, with the same results.
+    **{f"python.ops.{name}": "tf" for name in ("cond_v2", "while_v2")},
+    "python.ops.gradient_checker_v2": "client.gradient_checker_v2",
+    "python.ops.gradients_util": "tf",
+    "python.ops.init_ops_v2": "compat.v2.initializers keras.initializers initializers",
+    "python.ops.initializers_ns": "initializers",
+    "python.ops.linalg_ops_impl": "tf linalg",
     "python.ops.inplace_ops": "client.inplace_ops tf client.generated_ops",
     "python.ops.linalg.linear_operator": "linalg",
     "python.ops.linalg.linear_operator_addition": "",
@@ -266,6 +283,11 @@ MODULES: dict[str, str] = {
     "python.ops.parallel_for.control_flow_ops": "tf",
     "python.ops.parallel_for.gradients": "client.gradients",
     "python.ops.ragged": "ragged",
+    "python.ops.ragged.ragged_factory_ops": "ragged",
+    "python.ops.rnn_cell_wrapper_impl": "nn.rnn_cell",
+    "python.ops.session_ops": "tf",
+    "python.ops.sort_ops": "tf",
+    "python.ops.stateful_random_ops": "random.experimental random",
     "python.ops.ragged.ragged_tensor": "tf ragged",
     "python.ops.resources": "client.resources",
     "python.ops.signal": "signal",
@@ -281,6 +303,7 @@ MODULES: dict[str, str] = {
     # Further parts of graphs.
     "python.framework.common_shapes": "client.common_shapes",
     "python.framework.composite_tensor": "client.composite_tensor",
+    "python.framework.func_graph": "ours.graph.func_graph",
     "python.framework.device_spec": "tf",
     "python.framework.indexed_slices": "tf",
     "python.framework.load_library": "tf",
@@ -291,6 +314,7 @@ MODULES: dict[str, str] = {
     "python.eager.backprop": "tf",
     "python.eager.context": "client.context",
     "python.eager.def_function": "tf",
+    "python.eager.test": "test",
     "python.eager.tape": "client.tape",
     "python.tf2": "client.tf2",
     **{path: "contrib.eager client.tfe" for path in (_EAGER, f"{_EAGER}.python", f"{_EAGER}.python.tfe")},
@@ -309,9 +333,34 @@ MODULES: dict[str, str] = {
     "python.training.distribute": "distribute",
     "python.training.distribution_strategy_context": "distribute",
     "python.training.evaluation": "",
+    "python.training.checkpoint_ops": "contrib.framework",
+    "python.training.checkpoint_state_pb2": "ours.proto.checkpoint_state_pb2",
+    "python.training.saveable_object": "ours.train.saveables",
+    "python.training.saving": "",
+    "python.training.saving.saveable_object": "ours.train.saveables",
+    "python.training.tracking": "train",
+    "python.training.tracking.util": "train",
+    "python.summary.writer.event_file_writer": "ours.summary.event_file_writer",
+    "python.lib.io.python_io": "python_io",
+    "python.compat": "compat",
+    "python.compat.compat": "compat",
+    "python.module": "tf",
+    "python.module.module": "tf",
     "python.training.py_checkpoint_reader": "train",
     "python.distribute": "distribute",
-    "python.distribute.distribute_lib": "distribute",
+    **{
+        f"python.distribute.{name}": "distribute distribute.experimental"
+        for name in (
+            *("central_storage_strategy", "collective_all_reduce_strategy", "cross_device_ops"),
+            *("distribute_lib", "mirrored_strategy", "one_device_strategy", "parameter_server_strategy"),
+            "reduce_util",
+        )
+    },
+    "python.distribute.cluster_resolver": "distribute.cluster_resolver",
+    **{
+        f"python.distribute.cluster_resolver.{name}": "distribute.cluster_resolver"
+        for name in ("cluster_resolver", "kubernetes_cluster_resolver", "tfconfig_cluster_resolver")
+    },
     "python.distribute.distribution_strategy_context": "distribute",
     # Debugging, profiles.
     **{
@@ -331,11 +380,32 @@ MODULES: dict[str, str] = {
     # Further parts of datasets and estimators.
     "python.data.experimental": "data.experimental",
     "python.data.experimental.ops": "data.experimental",
+    **{
+        f"python.data.experimental.ops.{name}": "data.experimental"
+        for name in (
+            *("batching", "cardinality", "counter", "distribute_options", "enumerate_ops", "error_ops"),
+            *("get_single_element", "grouping", "indexed_dataset_ops", "interleave_ops", "iterator_ops"),
+            *("map_defun", "matching_files", "optimization", "optimization_options", "parsing_ops"),
+            *(
+                "prefetching_ops",
+                "random_ops",
+                "readers",
+                "resampling",
+                "scan_ops",
+                "shuffle_ops",
+                "snapshot",
+            ),
+            *("sleep", "stats_aggregator", "stats_ops", "stats_options", "take_while_ops", "testing"),
+            *("threading_options", "threadpool", "unique", "writers"),
+        )
+    },
+    "python.data.ops.optional_ops": "data.experimental",
     "python.estimator.canned": "estimator",
     **{
-        f"python.estimator.canned.{name}": "estimator"
-        for name in ("baseline", "dnn", "dnn_linear_combined", "head", "linear")
+        f"python.estimator.canned.{name}": "estimator" for name in ("baseline", "dnn_linear_combined", "head")
     },
+    **{f"python.estimator.canned.{name}": "estimator estimator.experimental" for name in ("dnn", "linear")},
+    "python.estimator.canned.metric_keys": "client.metric_keys",
     "python.estimator.canned.optimizers": "",
     "python.estimator.canned.prediction_keys": "client.prediction_keys",
     "python.estimator.estimator_lib": "estimator",
@@ -348,7 +418,28 @@ MODULES: dict[str, str] = {
     "python.estimator.export.export_output": "estimator.export",
     "python.estimator.exporter": "estimator",
     "python.estimator.inputs.numpy_io": "estimator.inputs",
+    "python.estimator.mode_keys": "ours.estimator.mode_keys",
     "python.estimator.inputs.pandas_io": "estimator.inputs",
+    **{
+        f"python.estimator.{name}": "estimator.experimental"
+        for name in ("early_stopping", "extenders", "hooks.hooks")
+    },
+    **{
+        f"python.estimator.hooks{name}": "train estimator.experimental"
+        for name in ("", ".basic_session_run_hooks", ".session_run_hook")
+    },
+    "python.estimator.canned.kmeans": "estimator.experimental",
+    "python.estimator.canned.parsing_utils": "estimator",
+    "python.estimator.export.export_lib": "estimator.export",
+    "python.estimator.keras": "keras.estimator",
+    "python.estimator.tpu": "contrib.tpu",
+    **{
+        f"python.estimator.tpu.{name}": "contrib.tpu"
+        for name in ("tpu_config", "tpu_context", "tpu_estimator")
+    },
+    "python.saved_model.model_utils": "estimator.export",
+    "python.saved_model.model_utils.export_output": "estimator.export",
+    "python.saved_model.model_utils.mode_keys": "ours.estimator.mode_keys",
     "python.estimator.util": "client.function_utils",
     "python.keras.engine.input_spec": "layers",
     "python.keras.saving": "keras.models",

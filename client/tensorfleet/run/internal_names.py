@@ -81,6 +81,7 @@ _OPERATIONS: dict[str, str] = {
     "python.ops.array_ops.concat_v2": "tf.concat",
     "python.ops.array_ops.prevent_gradient": "client.generated_ops.prevent_gradient",
     "python.ops.array_ops.shape_internal": "ours.ops.array.shaping.shape_tensor",
+    "python.ops.cond_v2.cond_v2": "tf.cond",
     "python.ops.confusion_matrix.remove_squeezable_dimensions": (
         "ours.ops.nn.confusion.remove_squeezable_dimensions"
     ),
@@ -215,6 +216,18 @@ _TRAINING: dict[str, str] = {
         f"python.data.ops.dataset_ops.get_legacy_output_{part}": f"tf.data.get_output_{part}"
         for part in ("classes", "shapes", "types")
     },
+    # Columns had these names in version 1's module.
+    **{
+        f"python.feature_column.feature_column._{name}": f"tf.feature_column.{name}"
+        for name in (
+            *("bucketized_column", "categorical_column_with_hash_bucket", "categorical_column_with_identity"),
+            *("categorical_column_with_vocabulary_file", "categorical_column_with_vocabulary_list"),
+            *("crossed_column", "embedding_column", "indicator_column", "numeric_column"),
+            "weighted_categorical_column",
+        )
+    },
+    "python.estimator.canned.head._Head": "tf.estimator.Head",
+    "python.estimator.model_fn.LOSS_METRIC_KEY": "ours.estimator.mode_keys.LOSS_METRIC_KEY",
     "python.estimator.canned.optimizers.get_optimizer_instance": ("ours.estimator.canned_parts.optimizer_of"),
     "python.pywrap_tensorflow.CheckpointReader": "ours.train.checkpoint_reader.CheckpointReader",
     "python.pywrap_tensorflow.EventsWriter": "client.pywrap_tensorflow.EventsWriter",

@@ -92,7 +92,7 @@ class _Source:
         if not whole.is_compatible_with(stored):
             raise ValueError(
                 f"Shape of variable {parts[0].name} ({whole}) doesn't match with shape of tensor {name} "
-                f"({stored}) from checkpoint reader."
+                f"({stored.as_list()}) from checkpoint reader."
             )
         for part in parts:
             set_checkpoint_initializer(part, self._path, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
@@ -65,6 +65,7 @@ class _PartialRun:
         self, session: MasterSession, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
     ) -> None:
         self._session = session
+        self._declared_feeds, self._declared_fetches = frozenset(feeds), frozenset(fetches)
         self._feeds = set(feeds)
         self._fetches = dict.fromkeys(fetches)
         self._targets = list(targets)
@@ -79,20 +80,8 @@ class _PartialRun:
         with self._lock:
             if self._failed is not None:
                 raise self._failed
-            for name in feeds:
-                if name not in self._feeds:
-                    raise errors.InvalidArgumentError(
-                        None,
-                        None,
-                        f"The feed {name} was not specified in partial_run_setup, or has been fed already.",
-                    )
-            for name in fetches:
-                if name not in self._fetches:
-                    raise errors.InvalidArgumentError(
-                        None,
-                        None,
-                        f"The fetch {name} was not specified in partial_run_setup, or has been fetched.",
-                    )
+            _check_pending(feeds, self._feeds, self._declared_feeds, "feed", "fed")
+            _check_pending(fetches, self._fetches, self._declared_fetches, "fetch", "fetched")
             last = len(self._fetches) == len(fetches)
             known = [*self._values, *feeds]
             # Values that an earlier part has computed are kept here.
@@ -135,7 +124,7 @@ class _PartialRun:
                     raise errors.InvalidArgumentError(
                         None,
                         None,
-                        f"Fetch {fetches[0] if fetches else ''} cannot be computed from the feeds that have "
+                        f"Fetch {fetches[0] if fetches else ''} can't be computed from the feeds that have "
                         f"been fed so far: {name} is missing.",
                     )
 
@@ -159,3 +148,17 @@ class _PartialRun:
                     needed[name] = None
         self._ran |= computed
         return list(needed)
+
+
+def _check_pending(
+    names: Iterable[str], pending: Container[str], declared: frozenset[str], kind: str, done: str
+) -> None:
+    """Raises InvalidArgumentError for a name that was not set up, or that an earlier part has had."""
+    for name in names:
+        if name not in declared:
+            message = f"The {kind} {name} was not specified in partial_run_setup."
+        elif name not in pending:
+            message = f"The {kind} {name} has already been {done}."
+        else:
+            continue
+        raise errors.InvalidArgumentError(None, None, message)

@@ -192,3 +192,19 @@ def test_a_loss_of_ones_own() -> None:
     wrong = tf.estimator.RegressionHead(loss_fn=lambda labels: labels)
     with pytest.raises(ValueError, match="loss_fn must contain argument: logits"):
         evaluated(wrong, LOGITS, BINARY)
+
+
+def test_an_optimizer_of_a_program_needs_no_list_of_variables() -> None:
+    class Own:
+        def minimize(self, loss: Any, global_step: Any) -> Any:
+            return tf.group(tf.identity(loss), tf.assign_add(global_step, 7))
+
+    step = tf.train.create_global_step()
+    head = tf.estimator.RegressionHead()
+    spec = head.create_estimator_spec(
+        {}, "train", tf.constant([[1.0]]), tf.constant([[2.0]]), optimizer=Own()
+    )
+    with tf.Session() as session:
+        session.run(step.initializer)
+        session.run(spec.train_op)
+        assert session.run(step) == 7

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import pytest
 
 import tensorfleet as tf
 
@@ -52,3 +55,17 @@ def test_a_table_of_the_graph_around() -> None:
         table = tf.contrib.lookup.index_table_from_tensor(["a", "b"], default_value=7)
         words = tf.data.Dataset.from_tensor_slices([["b", "c"], ["a", "a"]])
         assert [e.tolist() for e in elements(words.map(table.lookup))] == [[1, 7], [0, 0]]
+
+
+def test_graphs_are_left_from_the_inside() -> None:
+    def leave() -> None:
+        outer, inner = tf.Graph().as_default(), tf.Graph().as_default()
+        outer.__enter__()
+        inner.__enter__()
+        with pytest.raises(AssertionError, match="Nesting violated"):
+            outer.__exit__(None, None, None)
+        inner.__exit__(None, None, None)
+
+    # Each thread has default graphs of its own, and this one's are out of order afterwards.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(leave).result(60)

@@ -161,8 +161,8 @@ def test_partial_runs_do_not_meet(local: Local) -> None:
 @pytest.mark.parametrize(
     ("feeds", "fetches", "message"),
     [
-        ({"c:0": F(1)}, ["a:0"], "feed c:0 was not specified"),
-        ({"x:0": F(1)}, ["late:0"], "fetch late:0 was not specified"),
+        ({"c:0": F(1)}, ["a:0"], r"feed c:0 was not specified in partial_run_setup\.$"),
+        ({"x:0": F(1)}, ["late:0"], r"fetch late:0 was not specified in partial_run_setup\.$"),
         ({"y:0": F(1)}, ["a:0"], "x:0 is missing"),
     ],
 )
@@ -175,9 +175,9 @@ def test_wrong_parts(local: Local, feeds: dict[str, Any], fetches: list[str], me
 def test_names_are_used_once(local: Local) -> None:
     handle = local.partial.setup(FEEDS, ["a:0", "b:0"], [])
     local.part(handle, {"x:0": F(1)}, ["a:0"])
-    with pytest.raises(errors.InvalidArgumentError, match=r"x:0 .*has been fed already"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"The feed x:0 has already been fed\.$"):
         local.part(handle, {"x:0": F(1)}, ["b:0"])
-    with pytest.raises(errors.InvalidArgumentError, match=r"a:0 .*has been fetched"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"The fetch a:0 has already been fetched\.$"):
         local.part(handle, {"y:0": F(1)}, ["a:0"])
 
 

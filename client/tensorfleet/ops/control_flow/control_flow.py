@@ -13,13 +13,17 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.control_flow import control_flow_ops  # noqa: F401  the ops register themselves
 from tensorfleet.ops.control_flow.control_flow_contexts import CondContext
 from tensorfleet.ops.control_flow.control_flow_nodes import merge, switch
 from tensorfleet.ops.control_flow.while_context import WhileContext
 from tensorfleet.ops.data_flow import stacks  # noqa: F401  the ops register themselves
 from tensorfleet.ops.data_flow.tensor_array import with_flow
+
+_WHOLE_PARTS = structures.Nesting(composites=False)
 
 
 def cond(
@@ -69,6 +73,10 @@ def cond(
         flat_t, flat_f = structures.flatten(result_t), structures.flatten(result_f)
         if not flat_t:
             raise ValueError("'true_fn' and 'false_fn' must return at least one result.")
+        for position in _indices_of_slices(returned_t):
+            if flat_t[position].dtype is not flat_f[position].dtype:
+                flat_t[position] = cast(flat_t[position], dtypes.int64)
+                flat_f[position] = cast(flat_f[position], dtypes.int64)
         for x, y in zip(flat_t, flat_f, strict=True):
             if x.dtype.base is not y.dtype.base:
                 raise ValueError(
@@ -119,6 +127,17 @@ def _check_alike(first: Any, second: Any) -> None:
         raise TypeError(f"Incompatible return types of 'true_fn' and 'false_fn': {e}") from None
     except ValueError as e:
         raise ValueError(f"Incompatible return values of 'true_fn' and 'false_fn': {e}") from None
+
+
+def _indices_of_slices(structure: Any) -> list[int]:
+    """Where the leaves of a structure are indices of IndexedSlices, which branches may have in two dtypes."""
+    found, count = [], 0
+    for whole in _WHOLE_PARTS.flatten(structure):
+        leaves = structures.flatten(whole)
+        if isinstance(whole, IndexedSlices):
+            found += [count + i for i, leaf in enumerate(leaves) if leaf is whole.indices]
+        count += len(leaves)
+    return found
 
 
 def _unpack_single(result: Any) -> Any:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from tensorfleet.proto.control_flow_pb2 import CondContextDef
 
 
+# Ops that lead into loops; gradients make them of tensors inside.
+_AROUND_LOOPS = ("Enter", "RefEnter", "Switch", "RefSwitch")
+
+
 def output_context(op: Operation) -> ControlFlowContext | None:
     """The context of an op's outputs: an Exit belongs to its loop, its output does not."""
     context: ControlFlowContext | None = op._control_flow_context
@@ -73,6 +77,27 @@ class ControlFlowContext:
     @property
     def outer_context(self) -> ControlFlowContext | None:
         return self._outer_context
+
+    def CheckUse(self, tensor: Tensor, user: Operation, context: ControlFlowContext | None) -> None:
+        """Checks that a tensor, whose op is in this context, may be an input of a new op in `context`.
+
+        Raises:
+            ValueError: the tensor is of a loop that the op is not in: it has another value in each iteration.
+        """
+        inner = output_context(tensor.op)
+        loop = None if inner is None else inner.GetWhileContext()
+        own = around = None if context is None else context.GetWhileContext()
+        while around is not None and around is not loop:
+            outer = around.outer_context
+            around = None if outer is None else outer.GetWhileContext()
+        # Gradients' loops read what the forward loops have kept.
+        if loop is around or loop is None or user.type in _AROUND_LOOPS or (own and own.grad_state):
+            return
+        why = "they are in different while loops" if own else f"'{tensor.op.name}' is in a while loop"
+        raise ValueError(
+            f"Cannot use '{tensor.op.name}' as input to '{user.name}' because {why}. See info log for more "
+            "details."
+        )
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """The context as a message; None if it is outside of the name scope `export_scope`."""

@@ -61,13 +61,11 @@ def min_max_variable_partitioner(
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
 ) -> Partitioner:
-    """A partitioner of at most `max_partitions` parts of at least `min_slice_size` bytes.
+    """A partitioner of at most `max_partitions` parts of at least `min_slice_size` bytes; 0 means one part.
 
     Raises:
-        ValueError: a number that is not positive, or a variable without that axis.
+        ValueError: a size that is not positive, or a variable without that axis.
     """
-    if max_partitions < 1:
-        raise ValueError(f"Argument `max_partitions` should be positive. Received: {max_partitions}")
     if min_slice_size < 1:
         raise ValueError(f"Argument `min_slice_size` should be positive. Received: {min_slice_size}")
     if bytes_per_string_element < 1:

@@ -198,3 +198,55 @@ def test_a_gradient_that_does_not_exist_names_op_and_line_in_loops_too() -> None
     ) as e:
         tf.gradients(y, x)
     assert "tf.bitcast(a, tf.float32" in str(e.value)
+
+
+def test_a_tensor_of_a_loop_is_not_used_outside_of_it() -> None:
+    inside: dict[str, Any] = {}
+
+    def body(i: Any) -> Any:
+        inside["x"] = tf.add(i, 1, name="x")
+        return inside["x"]
+
+    tf.while_loop(lambda i: i < 3, body, [0])
+    with pytest.raises(
+        ValueError, match="Cannot use 'while/x' as input to 'y' because 'while/x' is in a while"
+    ):
+        tf.add(inside["x"], 1, name="y")
+    with pytest.raises(ValueError, match="because they are in different while loops"):
+        tf.while_loop(lambda i: i < 3, lambda i: i + inside["x"], [0])
+    p = tf.placeholder(tf.bool)
+    with pytest.raises(ValueError, match="is in a while loop"):
+        tf.cond(p, lambda: inside["x"] + 1, lambda: tf.constant(1))
+
+
+def test_a_tensor_of_a_branch_or_of_an_outer_loop_is_used() -> None:
+    kept: dict[str, Any] = {}
+
+    def branch() -> Any:
+        kept["x"] = tf.constant(5)
+        return kept["x"]
+
+    def outer(i: Any, total: Any) -> Any:
+        double = i * 2
+        return i + 1, tf.while_loop(lambda j: j < 10, lambda j: j + double + 1, [total])
+
+    p = tf.placeholder(tf.bool)
+    tf.cond(p, branch, lambda: tf.constant(1))
+    assert value_of(tf.while_loop(lambda i, total: i < 3, outer, [0, 0])[1]) == 10
+    tf.add(kept["x"], 1)
+
+
+def test_slices_of_branches_may_differ_in_the_dtype_of_indices() -> None:
+    p = tf.placeholder(tf.bool)
+    values = tf.constant([10.0])
+    result = tf.cond(
+        p,
+        lambda: [tf.IndexedSlices(values, tf.constant([3])), tf.constant(1.0)],
+        lambda: [tf.IndexedSlices(values * 2, tf.constant([4], tf.int64)), tf.constant(2.0)],
+    )
+    assert result[0].indices.dtype is tf.int64
+    for taken, expected in ((True, ([10.0], [3])), (False, ([20.0], [4]))):
+        found = value_of(result[0], {p: taken})
+        assert (found.values.tolist(), found.indices.tolist()) == expected
+    with pytest.raises(ValueError, match="same type"):
+        tf.cond(p, lambda: tf.constant(1), lambda: tf.constant(1, tf.int64))

@@ -10,8 +10,9 @@
 /* Memory of the thread's calls, in bytes. */
 #define STACK (256 * 1024)
 
-/* A thread that has run out of work sleeps until there is this much of it: to be woken takes as long as a record. */
-#define ENOUGH (RING / 2)
+/* A thread that has run out of work sleeps until there is this much of it: to be woken takes as long as a record. Half of
+ * the ring at most, so that not both sleep. */
+#define ENOUGH (4 * PIECE)
 
 struct beside {
   struct channel *c;

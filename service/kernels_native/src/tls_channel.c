@@ -230,19 +230,22 @@ enum outcome send_some(struct channel *c, size_t most, int flags, int64_t until,
   return refused(c, POLLOUT, until, why);
 }
 
-/* Tensors of a few pieces are received and opened while the rest is sealed. */
-static size_t twice(size_t size) { return 2 * size < CHUNK ? 2 * size : CHUNK; }
+/* How much to seal before it is sent, or to receive before it is opened, after a piece of such a size. The other side works
+ * on one piece while this side makes the next, and waits for the first and the last: these are small. */
+static size_t next_piece(size_t size, size_t left) {
+  size = 2 * size < CHUNK ? 2 * size : CHUNK;
+  if (size > left / 4) size = left / 4 - left / 4 % RECORD;
+  return size > PIECE ? size : PIECE;
+}
 
 enum outcome send_all(struct channel *c, struct outgoing *out, int flags, int64_t until, struct failure *why) {
-  if (c->beside_from) {
-    size_t left = 0;
-    for (int i = out->view; i < out->count; i++) left += (size_t)out->views[i].len;
-    if (left - out->place >= c->beside_from) {
-      const enum outcome outcome = send_beside(c, out, flags, until, why);
-      if (outcome != DONE) return outcome;
-    }
+  size_t end = out->consumed - out->place;
+  for (int i = out->view; i < out->count; i++) end += (size_t)out->views[i].len;
+  if (c->beside_from && end - out->consumed >= c->beside_from) {
+    const enum outcome outcome = send_beside(c, out, flags, until, why);
+    if (outcome != DONE) return outcome;
   }
-  for (size_t room = PIECE;; room = twice(room)) {
+  for (size_t room = PIECE;; room = next_piece(room, end - out->consumed)) {
     while (held(&c->sealed)) {
       const enum outcome outcome = send_some(c, RING, flags, until, why);
       if (outcome != DONE) return outcome;
@@ -282,7 +285,7 @@ static enum outcome fetch(struct channel *c, size_t left, size_t most, int all, 
 enum outcome receive(struct channel *c, char *to, size_t size, int all, int64_t until, size_t *got,
                      struct failure *why) {
   int is_short = 0;
-  for (size_t most = PIECE;; most = twice(most)) {
+  for (size_t most = PIECE;; most = next_piece(most, size - *got)) {
     /* Of a stream whose end has come there may still be records that were not opened. */
     if (c->read_outcome != FAILED) open_arrived(c, to, size, got);
     if (*got == size || (*got && (!all || is_short))) return DONE;

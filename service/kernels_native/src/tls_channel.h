@@ -13,10 +13,10 @@ enum {
   RECORD = 16 * 1024, /* bytes in a record at most */
   OVERHEAD = 256,     /* of a record, at most, by the protocol */
   PIECE = 4 * RECORD, /* sealed before it is sent; received before it is opened */
-  CHUNK = 4 * PIECE,  /* the same, in the midst of a large tensor: fewer calls, that still fit a core's cache */
+  CHUNK = 8 * PIECE,  /* the same, in the midst of a large tensor: fewer calls, and the other side is woken less often */
   SPARE = 64 * 1024,  /* for the heads of records, and answers of the library */
   MOST_ANSWERS = 32 * 1024,
-  RING = 512 * 1024,  /* a power of two, of CHUNK + SPARE at least */
+  RING = 1024 * 1024, /* a power of two, of CHUNK + SPARE at least */
   SMALL = 4096,       /* buffers below are put together into one record */
   MOST_BUFFERS = 64,
 };

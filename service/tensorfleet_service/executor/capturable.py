@@ -26,6 +26,7 @@ _WRITERS = frozenset(
 _OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"))
 """Ops that look at the shape alone of an input that may be in either memory."""
 
+_NOTHING = VARIABLES | {"_Arg", "_Retval", "_ToDevice", "Const", "Identity", "NoOp", "ReadVariableOp"}
 _EDGES = frozenset(("_Recv", "_HostRecv", "_Send", "_HostSend"))
 _OBJECTS = frozenset((dtypes.resource, dtypes.variant, dtypes.string))
 
@@ -47,6 +48,8 @@ class Capturable:
 
 def capturable(nodes: Sequence[Node]) -> Capturable | str:
     """What a capture needs to know of a GPU's partition with its copies; or why it cannot be captured."""
+    if all(node.op in _NOTHING for node in nodes):
+        return "it computes nothing"
     args = [node for node in nodes if node.op == "_Arg"]
     on_host = dict.fromkeys(map(id, args), False)
     changed: set[int] = set()

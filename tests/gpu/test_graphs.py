@@ -17,7 +17,7 @@ from tensorfleet_service.executor import captured_steps
 from tensorfleet_service.state.resources import Resources
 from tensorfleet_service.state.variables import Variable
 from tests.gpu.strict_array import Machine
-from tests.gpu.test_training import Model, cnn, lstm, mlp
+from tests.gpu.test_training import OPTIMIZERS, Model, cnn, lstm, mlp
 
 Gpus = Callable[..., Machine]
 
@@ -31,6 +31,19 @@ def graphs(gpus: Gpus, monkeypatch: pytest.MonkeyPatch, is_stand_in: bool) -> It
     gc.collect()  # what sessions leave behind is of the GPUs of this test
 
 
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variable]:
+    """The tasks' variables by their names, as they are made."""
+    made: dict[str, Variable] = {}
+    create = Resources.variable
+
+    def keep(self: Resources, container: str, name: str, *rest: Any) -> Variable:
+        return made.setdefault(name, create(self, container, name, *rest))
+
+    monkeypatch.setattr(Resources, "variable", keep)
+    return made
+
+
 def plain_mlp() -> tuple[tf.Tensor, dict[tf.Tensor, Any]]:
     """Without dropout, whose counters are the host's."""
     with pytest.MonkeyPatch.context() as patch:
@@ -38,41 +51,54 @@ def plain_mlp() -> tuple[tf.Tensor, dict[tf.Tensor, Any]]:
         return mlp()
 
 
-def optimizer() -> tf.train.Optimizer:
-    return tf.train.MomentumOptimizer(0.05, 0.9)
+def optimizer(kind: str = "momentum") -> tf.train.Optimizer:
+    return OPTIMIZERS[kind]()
 
 
 def trained(
-    model: Model, machine: Machine | None, steps: int = 12, gpus: int = 1
+    model: Model, machine: Machine, kind: str = "momentum", steps: int = 12
 ) -> tuple[list[Any], list[Any], list[int]]:
     """The losses, the variables, and how many graphs each step ran."""
     with tf.Graph().as_default():
         loss, feeds = model()
-        train = optimizer().minimize(loss, tf.train.get_or_create_global_step())
-        with tf.Session(config=tf.ConfigProto(device_count={"GPU": gpus})) as session:
+        train = optimizer(kind).minimize(loss, tf.train.get_or_create_global_step())
+        with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             losses, ran = [], []
             for i in range(steps):
-                if machine is not None:
-                    machine.counters.graphs = 0
+                machine.counters.graphs = 0
                 shifted = {
                     t: v + np.float32(0.1 * i) if np.asarray(v).dtype == np.float32 else v
                     for t, v in feeds.items()
                 }
                 losses.append(session.run([loss, train], shifted)[0])
-                ran.append(0 if machine is None else machine.counters.graphs)
+                ran.append(machine.counters.graphs)
             return losses, session.run(tf.global_variables()), ran
 
 
-@pytest.mark.parametrize("model", [plain_mlp, cnn, lstm])
-def test_a_training_is_replayed_with_the_same_values(graphs: Gpus, model: Model) -> None:
+def compared(graphs: Gpus, model: Model, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trains with graphs and without, on a GPU."""
     machine = graphs()
-    losses, variables, ran = trained(model, machine)
+    losses, variables, ran = trained(model, machine, kind)
     assert ran == [0] * captured_steps.RUNS + [1] * (12 - captured_steps.RUNS)
-    expected, expected_variables, _ = trained(model, None, gpus=0)
+    monkeypatch.setenv("TENSORFLEET_GPU_GRAPHS", "off")
+    expected, expected_variables, ran = trained(model, machine, kind)
+    assert not any(ran)
     np.testing.assert_allclose(losses, expected, 1e-4)
     for found, wanted in zip(variables, expected_variables, strict=True):
         np.testing.assert_allclose(found, wanted, 1e-3, 1e-5)
+
+
+@pytest.mark.parametrize("model", [plain_mlp, cnn, lstm])
+def test_a_training_is_replayed_with_the_same_values(
+    graphs: Gpus, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared(graphs, model, "momentum", monkeypatch)
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_every_optimizer_is_replayed(graphs: Gpus, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared(graphs, plain_mlp, kind, monkeypatch)
 
 
 def test_a_replay_copies_feeds_and_fetches_and_launches_once(graphs: Gpus) -> None:
@@ -132,25 +158,40 @@ def test_there_are_only_so_many_graphs_of_a_partition(graphs: Gpus) -> None:
         assert machine.counters.graphs == captured_steps.GRAPHS + 1
 
 
-def test_a_replaced_variable_is_noticed(graphs: Gpus) -> None:
+def test_a_replaced_variable_is_noticed(graphs: Gpus, variables: dict[str, Variable]) -> None:
     machine = graphs()
     small = Small()
     x = np.ones((2, 3), np.float32)
     with tf.Session() as session:
         session.run(small.w.initializer)
+        repeated(session, small.y, {small.x: x})
+        ran = machine.counters.graphs
+        held = variables["w"].read()
+        session.run(small.update)  # makes another array, as somebody holds this one
         for _ in range(captured_steps.RUNS + 2):
-            session.run(small.y, {small.x: x})
-        assert machine.counters.graphs == 2
-        # The reader holds the array, so the update makes another one.
-        with tf.control_dependencies([tf.identity(small.w) + 0.0]):
-            held = tf.identity(small.w)
-        with tf.control_dependencies([small.update]):
-            later = held * 1.0
-        session.run([later, small.update])
-        for _ in range(captured_steps.RUNS + 2):
-            value = session.run(small.w)
-            np.testing.assert_array_equal(session.run(small.y, {small.x: x}), x @ value)
-    assert machine.counters.graphs > 2, "it is captured anew"
+            np.testing.assert_array_equal(session.run(small.y, {small.x: x}), np.full((2, 2), 4.5))
+        assert machine.counters.graphs > ran, "it is captured anew"
+        np.testing.assert_array_equal(held.get(), np.ones((3, 2)))
+
+
+def test_a_new_variable_of_the_name_is_noticed(graphs: Gpus) -> None:
+    machine = graphs()
+    small = Small()
+    x = np.ones((2, 3), np.float32)
+    server = tf.train.Server.create_local_server()
+    try:
+        with tf.Session(server.target) as session:
+            session.run(small.w.initializer)
+            repeated(session, small.y, {small.x: x})
+            ran = machine.counters.graphs
+            assert ran
+            tf.Session.reset(server.target)
+        with tf.Session(server.target) as session:
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                session.run(small.y, {small.x: x})
+            assert machine.counters.graphs == ran
+    finally:
+        server.stop()
 
 
 def test_a_failing_capture_is_told_once_and_not_tried_again(
@@ -300,22 +341,15 @@ def test_what_the_host_reads_of_the_feeds_is_part_of_the_key(graphs: Gpus) -> No
             assert repeated(session, filled, {rows: n}).shape == (n, 2)
 
 
-def test_a_reader_keeps_the_value_that_it_holds(graphs: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_keeps_the_value_that_it_holds(graphs: Gpus, variables: dict[str, Variable]) -> None:
     """An array that somebody else holds is not changed by a replay: that step makes another one."""
     machine = graphs()
-    made: dict[str, Variable] = {}
-    create = Resources.variable
-
-    def keep(self: Resources, container: str, name: str, *rest: Any) -> Variable:
-        return made.setdefault(name, create(self, container, name, *rest))
-
-    monkeypatch.setattr(Resources, "variable", keep)
     small = Small()
     with tf.Session() as session:
         session.run(small.w.initializer)
         repeated(session, small.update.op)
         ran = machine.counters.graphs
-        held = made["w"].read()
+        held = variables["w"].read()
         before = held.get()
         session.run(small.update.op)
         np.testing.assert_array_equal(held.get(), before)

@@ -66,7 +66,12 @@ def capturable(nodes: Sequence[Node]) -> Capturable | str:
             if id(source) in on_host:
                 # A copy and a fetch take it as it is.
                 on_host[id(source)] |= node.op not in ("_ToDevice", "_Retval")
-            elif place == ANY and node.op != "_Retval" and memory_of(source).outputs[index] == DEVICE:
+            elif (
+                place == ANY
+                and node.op not in _WRITERS  # whose kernels read the device's numbers there
+                and node.op != "_Retval"
+                and memory_of(source).outputs[index] == DEVICE
+            ):
                 return f"{node.name} ({node.op}): the host reads {source.name}"
     variables = {i: id(node) in changed for i, node in enumerate(nodes) if node.op in VARIABLES}
     return Capturable(tuple(on_host[id(arg)] for arg in args), variables)

@@ -105,6 +105,14 @@ def test_a_model_trains_as_on_the_cpu(gpus: Gpus, model: Model) -> None:
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_an_optimizer_waits_for_nothing(gpus: Gpus, optimizer: str) -> None:
+    """Its numbers are read where they are, such as the powers of Adam's betas on the device."""
+    machine = gpus()
+    _, _, counters = _train(mlp, optimizer, 1, machine)
+    assert (counters.to_host, counters.synchronizations) == ([()], 1)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_an_optimizer_does_as_on_the_cpu(gpus: Gpus, optimizer: str) -> None:
     gpus()
     losses, variables, _ = _train(mlp, optimizer, 1)

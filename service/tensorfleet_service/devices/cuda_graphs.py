@@ -31,6 +31,8 @@ def held_bytes(number: int) -> int:
 class GraphMemory:
     """The pool of one graph on the current GPU; with the task's pool it stays within that one's limit.
 
+    It takes at most half of what is left, as other steps need memory, too.
+
     Attributes:
         size: the bytes that it keeps, once `settle` was called.
     """
@@ -40,11 +42,10 @@ class GraphMemory:
         self.pool = xp.cuda.MemoryPool()
         self._number = number
         self._common = xp.get_default_memory_pool()
-        # The step's memory is free now: the graph is to have it, and not as much again.
-        self._common.free_all_blocks()
+        free, _ = xp.cuda.runtime.memGetInfo()
         limit = self._common.get_limit()
-        if limit:
-            self.pool.set_limit(size=max(limit - self._common.total_bytes(), 1))
+        left = min(free, limit - self._common.total_bytes()) if limit else free
+        self.pool.set_limit(size=max(left // 2, 1))
 
     def settle(self) -> None:
         """Takes what the pool has from what the task's may have."""
@@ -78,16 +79,16 @@ class Graph:
         self,
         scope: Scope,
         graph: Any,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        constants: Sequence[Any],
+        inputs: list[Any],
+        outputs: list[Any],
+        constants: list[Any],
         memory: GraphMemory,
     ) -> None:
         self.size = memory.size
         self._scope = scope
         self._lock = threading.Lock()
         self._to_host = all_to_host(scope.xp)
-        self._parts = [graph, inputs, outputs, constants]
+        self._parts: list[Any] = [graph, inputs, outputs, constants]
         self._close = weakref.finalize(self, _close, self._parts, memory, scope)
         self._close.atexit = False
 
@@ -118,6 +119,8 @@ class Graph:
 
 
 def _close(parts: list[Any], memory: GraphMemory, scope: Scope) -> None:
+    for arrays in parts[1:]:
+        arrays.clear()
     parts.clear()
     with scope:
         memory.close()

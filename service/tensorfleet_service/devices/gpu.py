@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.devices import cudnn
+from tensorfleet_service.devices.cuda_graphs import held_bytes
 from tensorfleet_service.devices.device import Device
 from tensorfleet_service.devices.scope import Scope, pool_state
 
@@ -100,13 +101,17 @@ def _limit_memory(cupy: Any, number: int, total: int, options: GPUOptions | None
 
 
 def memory(number: int) -> tuple[int, int, int, int]:
-    """A GPU's memory, in bytes: total, used by all processes, in this process's pool, in its arrays."""
+    """A GPU's memory, in bytes: total, used by all processes, in this process's pools, in its arrays.
+
+    What captured graphs keep is in both of the latter.
+    """
     import cupy
 
     with cupy.cuda.Device(number):
         free, total = cupy.cuda.runtime.memGetInfo()
         pool = cupy.get_default_memory_pool()
-        return total, total - free, pool.total_bytes(), pool.used_bytes()
+        graphs = held_bytes(number)
+        return total, total - free, pool.total_bytes() + graphs, pool.used_bytes() + graphs
 
 
 def is_exhausted(error: BaseException) -> bool:

@@ -26,6 +26,7 @@ _WRITERS = frozenset(
 _OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"))
 """Ops that look at the shape alone of an input that may be in either memory."""
 
+_NOTHING = VARIABLES | {"_Arg", "_Retval", "_ToDevice", "Const", "Identity", "NoOp", "ReadVariableOp"}
 _EDGES = frozenset(("_Recv", "_HostRecv", "_Send", "_HostSend"))
 _OBJECTS = frozenset((dtypes.resource, dtypes.variant, dtypes.string))
 
@@ -47,6 +48,8 @@ class Capturable:
 
 def capturable(nodes: Sequence[Node]) -> Capturable | str:
     """What a capture needs to know of a GPU's partition with its copies; or why it cannot be captured."""
+    if all(node.op in _NOTHING for node in nodes):
+        return "it computes nothing"
     args = [node for node in nodes if node.op == "_Arg"]
     on_host = dict.fromkeys(map(id, args), False)
     changed: set[int] = set()
@@ -63,7 +66,12 @@ def capturable(nodes: Sequence[Node]) -> Capturable | str:
             if id(source) in on_host:
                 # A copy and a fetch take it as it is.
                 on_host[id(source)] |= node.op not in ("_ToDevice", "_Retval")
-            elif place == ANY and node.op != "_Retval" and memory_of(source).outputs[index] == DEVICE:
+            elif (
+                place == ANY
+                and node.op not in _WRITERS  # whose kernels read the device's numbers there
+                and node.op != "_Retval"
+                and memory_of(source).outputs[index] == DEVICE
+            ):
                 return f"{node.name} ({node.op}): the host reads {source.name}"
     variables = {i: id(node) in changed for i, node in enumerate(nodes) if node.op in VARIABLES}
     return Capturable(tuple(on_host[id(arg)] for arg in args), variables)

@@ -130,7 +130,7 @@ class CapturedSteps:
                 "a partition of %s with %d ops is not captured as a CUDA graph, and runs as before: %s",
                 self._writer.device,
                 len(self._writer.nodes),
-                e,
+                str(e),  # whoever keeps the record is not to keep the frames
             )
             return None
         if captured is not None:

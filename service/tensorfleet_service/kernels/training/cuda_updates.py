@@ -13,7 +13,6 @@ from tensorfleet_service.kernels.training.recording import (
     Numbers,
     RecordedStep,
     Switches,
-    numbers_key,
     record,
 )
 from tensorfleet_service.kernels.training.update_rule import Rule
@@ -33,8 +32,10 @@ def update_body(steps: Sequence[RecordedStep], dtype: Any) -> str:
 
 
 @lru_cache(maxsize=256)
-def _kernel(xp: Any, steps: tuple[RecordedStep, ...], numbers: int, outputs: int, dtype: str) -> Any:
-    inputs = ["x0", *(f"n{i}" for i in range(numbers))]
+def _kernel(
+    xp: Any, steps: tuple[RecordedStep, ...], known: tuple[str, ...], numbers: int, outputs: int, dtype: str
+) -> Any:
+    inputs = ["x0", *known, *(f"n{i}" for i in range(numbers))]
     return xp.ElementwiseKernel(
         ", ".join(f"{dtype} {name}" for name in inputs),
         ", ".join(f"{dtype} o{i}" for i in range(outputs)),
@@ -53,7 +54,8 @@ def _prepared(
     recorder = record(rule, switches, numbers, FUNCTIONS.__contains__)
     if recorder is None:
         return None
-    kernel = _kernel(xp, tuple(recorder.steps), len(recorder.numbers), rule.variables, dtype)
+    known = tuple(f"d{i}" for i, (_, value) in enumerate(numbers) if value is None)
+    kernel = _kernel(xp, tuple(recorder.steps), known, len(recorder.numbers), rule.variables, dtype)
     return kernel, tuple(map(np.dtype(dtype).type, recorder.numbers))
 
 
@@ -68,16 +70,19 @@ def apply_on_gpu(
     """Applies an update in one launch; False if the rule does more than arithmetic on whole arrays.
 
     Args:
-        numbers: the step's, in the host's memory.
+        numbers: the step's, in the host's memory or, such as the powers of Adam's betas, in the device's,
+            where the kernel reads them and nobody waits.
         variables: arrays of one shape and dtype, changed in place.
         gradient: another one.
     """
     dtype = variables[0].dtype
     if dtype not in (np.float32, np.float64) or any(xp.may_share_memory(gradient, v) for v in variables):
         return False
-    found = _prepared(xp, rule, switches, numbers_key(numbers), dtype.name)
+    known = [x for x in numbers if isinstance(x, xp.ndarray)]
+    key = tuple([(x.dtype.char, None if isinstance(x, xp.ndarray) else x.tobytes()) for x in numbers])
+    found = _prepared(xp, rule, switches, key, dtype.name)
     if found is None:
         return False
     kernel, values = found
-    kernel(gradient, *values, *variables)
+    kernel(gradient, *known, *values, *variables)
     return True

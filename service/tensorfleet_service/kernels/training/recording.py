@@ -35,6 +35,7 @@ class _Register:
     """Stands for an array while a rule is recorded."""
 
     __slots__ = ("_recorder", "name")
+    __array_ufunc__ = None  # a NumPy number leaves an operator to the register
 
     def __init__(self, recorder: Recorder, name: str) -> None:
         self._recorder = recorder
@@ -57,6 +58,18 @@ class _Register:
 
     def __mul__(self, other: Any) -> _Register:
         return self._recorder.step("multiply", (self, other), None)
+
+    def __rmul__(self, other: Any) -> _Register:
+        return self._recorder.step("multiply", (other, self), None)
+
+    def __rsub__(self, other: Any) -> _Register:
+        return self._recorder.step("subtract", (other, self), None)
+
+    def __truediv__(self, other: Any) -> _Register:
+        return self._recorder.step("divide", (self, other), None)
+
+    def __rtruediv__(self, other: Any) -> _Register:
+        return self._recorder.step("divide", (other, self), None)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise NotRecorded
@@ -135,8 +148,8 @@ def switches_of(attrs: Mapping[str, Any]) -> Switches:
     return tuple([(name, value) for name, value in attrs.items() if type(value) is bool])
 
 
-Numbers = tuple[tuple[str, bytes], ...]
-"""The numbers of a step, each by its dtype and bytes."""
+Numbers = tuple[tuple[str, bytes | None], ...]
+"""The numbers of a step, each by its dtype and bytes; None for one that the device alone knows."""
 
 
 def numbers_key(numbers: Sequence[Any]) -> Numbers:
@@ -148,10 +161,13 @@ def record(
 ) -> Recorder | None:
     """What a rule does with these numbers; None if that is more than the functions that there are.
 
-    The gradient is x0, and the variables are o0, o1, ….
+    The gradient is x0, the variables are o0, o1, …, and numbers that the device alone knows d0, d1, ….
     """
     recorder = Recorder(rule.scratch, has)
-    given = [np.frombuffer(value, dtype)[0] for dtype, value in numbers]
+    given = [
+        recorder.register(f"d{i}") if value is None else np.frombuffer(value, dtype)[0]
+        for i, (dtype, value) in enumerate(numbers)
+    ]
     temporaries = [recorder.register(f"t{i}") for i in range(rule.scratch)]
     variables = [recorder.register(f"o{i}") for i in range(rule.variables)]
     try:

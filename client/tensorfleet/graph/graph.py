@@ -103,6 +103,13 @@ class Graph(CollectingGraph):
             state.control_flow.AddOp(op)
         return op
 
+    def _get_control_flow_context(self) -> Any:
+        """The conditional or loop whose body is being built by this thread, or None."""
+        return self._scopes.control_flow
+
+    def _set_control_flow_context(self, ctx: Any) -> None:
+        self._scopes.control_flow = ctx
+
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Takes back the operations, names and functions that are added, if it is left by an exception."""

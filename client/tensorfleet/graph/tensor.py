@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tensorfleet.core import shapes
 from tensorfleet.core.dtypes import DType
@@ -31,7 +31,8 @@ class Tensor:
 
     # NumPy must leave `ndarray + Tensor` to Tensor.__radd__.
     __array_priority__ = 100
-    OVERLOADABLE_OPERATORS: frozenset[str] = frozenset()
+    # A set that can change, as in TensorFlow: libraries take out what they overload themselves.
+    OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, dims: Dims = None) -> None:
         self.op = op

@@ -145,6 +145,8 @@ MODULES: dict[str, str] = {
             *("training_util", "warm_starting_util"),
         )
     },
+    "python.training.tracking": "train",
+    "python.training.tracking.data_structures": "ours.keras.engine.tracking",
     "python.training.summary_io": "summary train",
     "python.training.slot_creator": "ours.train.slot_creator",
     # Layers, columns.
@@ -184,7 +186,8 @@ MODULES: dict[str, str] = {
     "python.keras.utils.np_utils": "keras.utils",
     "python.keras.utils.generic_utils": "keras.utils",
     "python.keras.utils.data_utils": "keras.utils",
-    "python.keras.utils.tf_utils": "contrib.framework",
+    "python.keras.utils.conv_utils": "client.layers_utils",
+    "python.keras.utils.tf_utils": "client.tf_utils contrib.framework",
     # Files, flags, logging.
     "python.lib": "io",
     "python.lib.io": "io",

@@ -157,6 +157,20 @@ _VARIABLES: dict[str, str] = {
 
 _LAYERS: dict[str, str] = {
     **{
+        f"python.feature_column.feature_column.{name}": f"client.old_columns.{name[1:]}"
+        for name in ("_CategoricalColumn", "_DenseColumn", "_FeatureColumn", "_LazyBuilder")
+    },
+    "python.feature_column.feature_column._transform_features": "client.old_columns.transform_features",
+    "python.feature_column.feature_column_v2._StateManagerImpl": "client.old_columns.StateManager",
+    "python.feature_column.feature_column_v2.FeatureTransformationCache": (
+        "ours.feature_column.base.FeatureCache"
+    ),
+    "python.feature_column.feature_column_v2.StateManager": "ours.feature_column.base.ColumnVariables",
+    **{
+        f"python.feature_column.feature_column_v2.{name}": f"ours.feature_column.base.{name}"
+        for name in ("CategoricalColumn", "DenseColumn", "FeatureColumn", "SequenceDenseColumn")
+    },
+    **{
         f"python.layers.convolutional.Convolution{kind}": f"tf.layers.Conv{kind}"
         for kind in ("1D", "2D", "3D", "2DTranspose", "3DTranspose")
     },
@@ -173,6 +187,7 @@ _LAYERS: dict[str, str] = {
     },
     "python.layers.utils.smart_cond": "ours.ops.control_flow.smart_cond.smart_cond",
     "python.keras.utils.tf_utils.smart_cond": "ours.ops.control_flow.smart_cond.smart_cond",
+    "python.keras.backend.get_graph": "tf.get_default_graph",
     "python.keras.backend.track_variable": "ours.keras.backend.state.track_variable",
     # Recurrent cells.
     "python.ops.rnn._best_effort_input_batch_size": "client.rnn.best_effort_input_batch_size",

@@ -8,6 +8,14 @@ from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train.object_graph import Tracked
 
 
+class NoDependency:
+    """A list or dict that an attribute of a layer is to have as it is, not searched for layers and variables
+    (`data_structures.NoDependency`)."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 class TrackingLayer(Tracked):
     """The part of a layer that knows its variables and the layers in it."""
 
@@ -30,6 +38,8 @@ class TrackingLayer(Tracked):
         self.__dict__["_held"] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if plain := isinstance(value, NoDependency):
+            value = value.value
         if not name.startswith("__") and name not in _INTERNAL:
             held = self.__dict__.get("_held")
             if held is None:
@@ -38,7 +48,7 @@ class TrackingLayer(Tracked):
                         "It looks like you are subclassing `Model` and you forgot to call "
                         "`super().__init__()`. Always start with this line."
                     )
-            elif isinstance(value, (TrackingLayer, list, tuple, dict)):
+            elif isinstance(value, TrackingLayer) or (not plain and isinstance(value, (list, tuple, dict))):
                 held[name] = value
             elif isinstance(value, Variable):
                 held.pop(name, None)

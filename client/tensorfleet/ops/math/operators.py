@@ -102,4 +102,4 @@ def operators() -> dict[str, Function]:
 
 for _name, _function in operators().items():
     Tensor._override_operator(_name, _function)
-Tensor.OVERLOADABLE_OPERATORS = frozenset({*operators(), "__eq__", "__ne__"})
+Tensor.OVERLOADABLE_OPERATORS = {*operators(), "__eq__", "__ne__"}

@@ -36,6 +36,9 @@ class Module:
         with name_scope(name) as scope:
             self._scope_name = scope
 
+    # Attributes that are not looked into; libraries' classes add theirs.
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
+
     @property
     def name(self) -> str:
         """The name, as it was given."""
@@ -49,7 +52,7 @@ class Module:
     @property
     def variables(self) -> tuple[Any, ...]:
         """The variables of the module and of its modules, by the names of attributes."""
-        return tuple(dict.fromkeys(self._found(Variable, {id(self)})))
+        return tuple(dict.fromkeys(self._flatten(predicate=lambda value: isinstance(value, Variable))))
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
@@ -64,19 +67,25 @@ class Module:
     @property
     def submodules(self) -> tuple[Module, ...]:
         """The modules in this one, and in those."""
-        return tuple(dict.fromkeys(self._found(Module, {id(self)})))
+        return tuple(dict.fromkeys(self._flatten(predicate=lambda value: isinstance(value, Module))))
 
-    def _found(self, kind: type[Any], seen: set[int]) -> Iterator[Any]:
-        inner: list[Module] = []
-        for key in sorted(vars(self)):
-            for leaf in _leaves(vars(self)[key]):
-                if isinstance(leaf, kind):
-                    yield leaf
-                if isinstance(leaf, Module) and id(leaf) not in seen:
-                    seen.add(id(leaf))
-                    inner.append(leaf)
-        for module in inner:
-            yield from module._found(kind, seen)
+    def _flatten(
+        self,
+        recursive: bool = True,
+        predicate: Callable[[Any], bool] | None = None,
+        attribute_traversal_key: Callable[[str], Any] | None = None,
+        with_path: bool = False,
+    ) -> Iterator[Any]:
+        """The values of the module's attributes, then those of its modules; libraries call it.
+
+        Args:
+            recursive: whether modules are looked into.
+            predicate: which values are wanted, by default all.
+            attribute_traversal_key: orders the names of attributes.
+            with_path: whether pairs of path, a tuple of names, keys and indices, and value are given.
+        """
+        wanted = predicate or (lambda value: True)
+        return _walk(self, (), {id(self)}, recursive, wanted, attribute_traversal_key, with_path)
 
     @classmethod
     def with_name_scope(cls, method: _F) -> _F:
@@ -90,15 +99,38 @@ class Module:
         return scoped  # type: ignore[return-value]
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _walk(
+    module: Module,
+    path: tuple[Any, ...],
+    seen: set[int],
+    recursive: bool,
+    wanted: Callable[[Any], bool],
+    order: Callable[[str], Any] | None,
+    with_path: bool,
+) -> Iterator[Any]:
+    inner: list[tuple[tuple[Any, ...], Module]] = []
+    for name in sorted(vars(module), key=order):
+        if name in module._TF_MODULE_IGNORED_PROPERTIES:
+            continue
+        for way, leaf in _leaves(vars(module)[name], (*path, name)):
+            if wanted(leaf):
+                yield (way, leaf) if with_path else leaf
+            if recursive and isinstance(leaf, Module) and id(leaf) not in seen:
+                seen.add(id(leaf))
+                inner.append((way, leaf))
+    for way, found in inner:
+        yield from _walk(found, way, seen, recursive, wanted, order, with_path)
+
+
+def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if isinstance(value, dict):
         for key in sorted(value, key=str):
-            yield from _leaves(value[key])
+            yield from _leaves(value[key], (*path, key))
     elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*path, index))
     else:
-        yield value
+        yield path, value
 
 
 def _snake(name: str) -> str:

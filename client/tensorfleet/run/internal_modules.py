@@ -341,7 +341,6 @@ MODULES: dict[str, str] = {
     "python.training.saveable_object": "ours.train.saveables",
     "python.training.saving": "",
     "python.training.saving.saveable_object": "ours.train.saveables",
-    "python.training.tracking": "train",
     "python.training.tracking.util": "train",
     "python.summary.writer.event_file_writer": "ours.summary.event_file_writer",
     "python.lib.io.python_io": "python_io",

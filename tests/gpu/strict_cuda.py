@@ -61,7 +61,7 @@ class Device:
         return pool.total - pool.used, pool.total
 
 
-_numbers = itertools.count(1)
+_numbers = itertools.count(16)  # 0 to 2 are CUDA's own
 
 
 class Stream:

@@ -93,7 +93,7 @@ def compared(graphs: Gpus, model: Model, kind: str, monkeypatch: pytest.MonkeyPa
 def test_a_training_is_replayed_with_the_same_values(
     graphs: Gpus, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compared(graphs, model, "momentum", monkeypatch)
+    compared(graphs, model, "adam", monkeypatch)
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)

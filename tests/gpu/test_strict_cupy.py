@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import tensorfleet_service
-from tests.gpu import strict_cuda, strict_nccl
+from tests.gpu import strict_array, strict_cuda, strict_nccl
 from tests.gpu.cupy_names import CUDA_CLASSES, FILE, describe, has_nccl
-from tests.gpu.strict_array import Machine, OutOfMemoryError, Unnoticed
+from tests.gpu.strict_array import CUDARuntimeError, Machine, OutOfMemoryError, Unnoticed
 from tests.gpu.strict_cupy import module as cp
 
 
@@ -119,6 +119,70 @@ def test_memory_has_an_end(machine: Machine) -> None:
     assert pool.used == 1 << 18
     del view
     assert pool.used == 0
+
+
+IN_A_CAPTURE: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
+    "a copy to the host": (RuntimeError, lambda x: x.get()),
+    "a number for the host": (RuntimeError, lambda x: float(x[0])),
+    "a copy from the host": (RuntimeError, lambda x: cp.asarray(np.ones(2))),
+    "a wait": (CUDARuntimeError, lambda x: cp.cuda.get_current_stream().synchronize()),
+    "a size that depends on values": (CUDARuntimeError, lambda x: cp.nonzero(x)),
+    "a product by CuPy's cuBLAS": (NotImplementedError, lambda x: x[None] @ x[:, None]),
+    "memory that is not its own": (CUDARuntimeError, lambda x: _in_common_memory(x)),
+    "giving memory back": (CUDARuntimeError, lambda x: cp.get_default_memory_pool().free_all_blocks()),
+    "the legacy stream": (CUDARuntimeError, lambda x: _on_the_legacy_stream(x)),
+}
+
+
+def _in_common_memory(x: Any) -> Any:
+    with strict_array.machine.allocating(None):
+        return x + 1.0
+
+
+def _on_the_legacy_stream(x: Any) -> Any:
+    with cp.cuda.Stream(null=True):
+        return x + 1.0
+
+
+@pytest.mark.parametrize("what", IN_A_CAPTURE)
+def test_what_a_capture_refuses(machine: Machine, what: str) -> None:
+    error, refused = IN_A_CAPTURE[what]
+    x, pool, stream = on_device(2), cp.cuda.MemoryPool(), cp.cuda.Stream(non_blocking=True)
+    refused(x)
+    with cp.cuda.using_allocator(pool.malloc), stream:
+        stream.begin_capture()
+        with pytest.raises(error):
+            refused(x)
+        if error is CUDARuntimeError and what != "the legacy stream":
+            with pytest.raises(CUDARuntimeError, match="CaptureInvalidated"):
+                stream.end_capture()
+        else:
+            stream.end_capture()
+        refused(x)
+
+
+def test_a_captured_graph_runs_on_what_is_there_then(machine: Machine) -> None:
+    x, pool, stream = on_device(2), cp.cuda.MemoryPool(), cp.cuda.Stream(non_blocking=True)
+    with cp.cuda.using_allocator(pool.malloc), stream:
+        stream.begin_capture()
+        assert stream.is_capturing()
+        y = cp.exp(x) * 2.0
+        x += 1.0
+        graph = stream.end_capture()
+    assert x.get().tolist() == [1, 1], "nothing runs in a capture"
+    assert np.isnan(y.get()).all()
+    for value in (1.0, 2.0):
+        graph.launch()
+        np.testing.assert_allclose(y.get(), 2 * np.exp([value] * 2), rtol=1e-6)
+    assert x.get().tolist() == [3, 3]
+    assert machine.counters.graphs == 2
+    del x
+    with pytest.raises(Unnoticed, match="given back"):
+        graph.launch()
+    assert pool.total_bytes() > 0
+    del y
+    pool.free_all_blocks()
+    assert machine.pools[0].outside == 0
 
 
 def test_the_names_are_those_of_cupy() -> None:

@@ -124,6 +124,11 @@ KERAS = {
         deserialize serialize
     """,
     "preprocessing": "image sequence text",
+    "preprocessing.image": """
+        DirectoryIterator ImageDataGenerator Iterator NumpyArrayIterator apply_affine_transform
+        apply_brightness_shift apply_channel_shift array_to_img img_to_array load_img random_brightness
+        random_channel_shift random_rotation random_shear random_shift random_zoom save_img
+    """,
     "preprocessing.sequence": "TimeseriesGenerator make_sampling_table pad_sequences skipgrams",
     "preprocessing.text": """
         Tokenizer hashing_trick one_hot text_to_word_sequence tokenizer_from_json

@@ -126,4 +126,5 @@ print("graphs")
 def test_a_program_that_uses_what_libraries_use(program: str, said: str, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(program)
-    assert run(script) == (0, f"{said}\n", "")
+    code, output, errors = run(script)
+    assert (code, output) == (0, f"{said}\n"), errors

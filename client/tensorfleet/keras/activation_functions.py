@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.keras import backend as K, ops
-from tensorfleet.keras.serialization import deserialize_keras_object
+from tensorfleet.keras.serialization import deserialize_keras_object, get_registered_name
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
@@ -68,7 +68,7 @@ def linear(x: Any) -> Any:
 
 def serialize(activation: Any) -> Any:
     """The name of an activation."""
-    return activation.__name__
+    return get_registered_name(activation)
 
 
 def deserialize(name: Any, custom_objects: Any = None) -> Any:

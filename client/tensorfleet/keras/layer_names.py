@@ -17,6 +17,7 @@ from tensorfleet.keras.layers import (
     convolutional_recurrent,
     core,
     embeddings,
+    local,
     merge,
     noise,
     normalization,
@@ -31,7 +32,7 @@ from tensorfleet.keras.layers import (
 KNOWN.update(
     (name, cls)
     for module in (
-        *(activation_layers, attention, convolutional, convolutional_recurrent, core, embeddings),
+        *(activation_layers, attention, convolutional, convolutional_recurrent, core, embeddings, local),
         *(merge, noise, normalization, pooling),
         *(recurrent, recurrent_cells, resizing, separable, wrappers),
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
+_C = TypeVar("_C", bound=Any)
 _CUSTOM: dict[str, Any] = {}
 
 
@@ -31,6 +32,49 @@ def custom_object_scope(*args: Any) -> Iterator[None]:
 
 
 CustomObjectScope = custom_object_scope
+_REGISTERED_NAMES: dict[Any, str] = {}
+
+
+def register_keras_serializable(package: str = "Custom", name: str | None = None) -> Callable[[_C], _C]:
+    """A decorator by which configurations name a class or function `package>name`, and find it again
+    (`tf.keras.utils.register_keras_serializable`).
+
+    Args:
+        name: by default that of the class or function.
+
+    Raises:
+        ValueError: the name is taken, or a class has no `get_config`.
+    """
+
+    def register(arg: _C) -> _C:
+        registered = f"{package}>{arg.__name__ if name is None else name}"
+        if inspect.isclass(arg) and not hasattr(arg, "get_config"):
+            raise ValueError("Cannot register a class that does not have a get_config() method.")
+        if registered in _CUSTOM:
+            raise ValueError(f"{registered} has already been registered to {_CUSTOM[registered]}")
+        if arg in _REGISTERED_NAMES:
+            raise ValueError(f"{arg} has already been registered to {_REGISTERED_NAMES[arg]}")
+        _CUSTOM[registered] = arg
+        _REGISTERED_NAMES[arg] = registered
+        return arg
+
+    return register
+
+
+def get_registered_name(obj: Any) -> Any:
+    """The name under which a class or function is registered, else its own name."""
+    try:
+        return _REGISTERED_NAMES[obj]
+    except (KeyError, TypeError):
+        return obj.__name__
+
+
+def get_registered_object(name: str, custom_objects: Any = None, module_objects: Any = None) -> Any:
+    """The class or function that has a name, registered or in one of the dicts; None if there is none."""
+    for objects in (_CUSTOM, custom_objects or {}, module_objects or {}):
+        if name in objects:
+            return objects[name]
+    return None
 
 
 def serialize_keras_object(instance: Any) -> Any:
@@ -38,9 +82,9 @@ def serialize_keras_object(instance: Any) -> Any:
     if instance is None:
         return None
     if hasattr(instance, "get_config"):
-        return {"class_name": type(instance).__name__, "config": instance.get_config()}
+        return {"class_name": get_registered_name(type(instance)), "config": instance.get_config()}
     if hasattr(instance, "__name__"):
-        return instance.__name__
+        return get_registered_name(instance)
     raise ValueError(f"Cannot serialize {instance}")
 
 
@@ -104,5 +148,5 @@ def plain(value: Any) -> Any:
     if hasattr(value, "get_config"):
         return serialize_keras_object(value)
     if callable(value):
-        return value.__name__
+        return get_registered_name(value)
     raise TypeError(f"Not JSON Serializable: {value}")

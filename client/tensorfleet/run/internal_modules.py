@@ -169,7 +169,13 @@ MODULES: dict[str, str] = {
             *("activations", "backend", "callbacks", "constraints", "datasets", "estimator"),
             *("initializers", "layers", "losses", "metrics", "models", "optimizers"),
             *("preprocessing", "regularizers", "utils"),
-            *("preprocessing.sequence", "preprocessing.text", "datasets.mnist", "datasets.cifar10"),
+            *(
+                "preprocessing.image",
+                "preprocessing.sequence",
+                "preprocessing.text",
+                "datasets.mnist",
+                "datasets.cifar10",
+            ),
         )
     },
     **{

@@ -100,6 +100,10 @@ from tensorfleet.keras.backend.function import (
     update_add as update_add,
     update_sub as update_sub,
 )
+from tensorfleet.keras.backend.local import (
+    local_conv1d as local_conv1d,
+    local_conv2d as local_conv2d,
+)
 from tensorfleet.keras.backend.neural import (
     bias_add as bias_add,
     binary_crossentropy as binary_crossentropy,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.keras import nest
 from tensorfleet.keras.engine.node import history
-from tensorfleet.keras.serialization import plain
+from tensorfleet.keras.serialization import get_registered_name, plain
 
 
 def config_of(model: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def config_of(model: Any) -> dict[str, Any]:
         layers.append(
             {
                 "name": layer.name,
-                "class_name": type(layer).__name__,
+                "class_name": get_registered_name(type(layer)),
                 "config": layer.get_config(),
                 "inbound_nodes": calls,
             }

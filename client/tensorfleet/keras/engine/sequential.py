@@ -11,6 +11,7 @@ from tensorfleet.keras.engine.node import history
 from tensorfleet.keras.engine.training import Model
 from tensorfleet.keras.layer_registry import deserialize
 from tensorfleet.keras.nest import flatten
+from tensorfleet.keras.serialization import serialize_keras_object
 
 
 class Sequential(Model):
@@ -139,7 +140,7 @@ class Sequential(Model):
 
     def get_config(self) -> dict[str, Any]:
         """The name, and the configurations of the layers."""
-        layers = [{"class_name": type(la).__name__, "config": la.get_config()} for la in self.layers]
+        layers = [serialize_keras_object(layer) for layer in self.layers]
         config: dict[str, Any] = {"name": self.name, "layers": layers}
         if self._graph_of_layers is not None:
             config["build_input_shape"] = tuple(self.inputs[0].shape.as_list())

@@ -54,6 +54,10 @@ from tensorfleet.keras.layers.core import (
 from tensorfleet.keras.layers.embeddings import (
     Embedding as Embedding,
 )
+from tensorfleet.keras.layers.local import (
+    LocallyConnected1D as LocallyConnected1D,
+    LocallyConnected2D as LocallyConnected2D,
+)
 from tensorfleet.keras.layers.merge import (
     Add as Add,
     Average as Average,

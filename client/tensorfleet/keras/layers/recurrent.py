@@ -15,6 +15,7 @@ from tensorfleet.keras.layer_registry import deserialize
 from tensorfleet.keras.layers.core import dims_of
 from tensorfleet.keras.layers.recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from tensorfleet.keras.nest import flatten, to_list
+from tensorfleet.keras.serialization import get_registered_name
 
 
 class RNN(Layer):
@@ -221,7 +222,7 @@ class RNN(Layer):
         }
 
     def get_config(self) -> dict[str, Any]:
-        cell = {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}
+        cell = {"class_name": get_registered_name(type(self.cell)), "config": self.cell.get_config()}
         return {**super().get_config(), **self._own_config(), "cell": cell}
 
     @classmethod

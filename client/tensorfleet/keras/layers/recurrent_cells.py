@@ -17,6 +17,7 @@ from tensorfleet.keras.engine.base_layer import Layer
 from tensorfleet.keras.layer_registry import deserialize
 from tensorfleet.keras.layers.core import dims_of
 from tensorfleet.keras.nest import flatten
+from tensorfleet.keras.serialization import get_registered_name
 
 
 class GatedCell(Layer):
@@ -358,7 +359,7 @@ class StackedRNNCells(Layer):
                     getattr(cell, name)()
 
     def get_config(self) -> dict[str, Any]:
-        cells = [{"class_name": type(c).__name__, "config": c.get_config()} for c in self.cells]
+        cells = [{"class_name": get_registered_name(type(c)), "config": c.get_config()} for c in self.cells]
         return {**super().get_config(), "cells": cells}
 
     @classmethod

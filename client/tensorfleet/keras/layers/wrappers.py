@@ -11,6 +11,7 @@ from tensorfleet.keras.engine.base_layer import Layer
 from tensorfleet.keras.layer_registry import deserialize
 from tensorfleet.keras.layers.core import dims_of
 from tensorfleet.keras.nest import to_list
+from tensorfleet.keras.serialization import get_registered_name
 
 
 class Wrapper(Layer):
@@ -25,7 +26,7 @@ class Wrapper(Layer):
         self.layer = layer
 
     def get_config(self) -> dict[str, Any]:
-        inner = {"class_name": type(self.layer).__name__, "config": self.layer.get_config()}
+        inner = {"class_name": get_registered_name(type(self.layer)), "config": self.layer.get_config()}
         return {**super().get_config(), "layer": inner}
 
     @classmethod
@@ -163,7 +164,7 @@ class Bidirectional(Wrapper):
         self.backward_layer.reset_states()
 
     def get_config(self) -> dict[str, Any]:
-        inner = {"class_name": type(self._pattern).__name__, "config": self._pattern.get_config()}
+        inner = {"class_name": get_registered_name(type(self._pattern)), "config": self._pattern.get_config()}
         return {**Layer.get_config(self), "layer": inner, "merge_mode": self.merge_mode}
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -1,9 +1,10 @@
-"""`tf.keras.preprocessing`: sequences and texts as arrays."""
+"""`tf.keras.preprocessing`: images, sequences and texts as arrays."""
 
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from tensorfleet.keras.preprocessing import (
+        image as image,
         sequence as sequence,
         text as text,
     )
@@ -13,6 +14,7 @@ else:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "image",
             "sequence",
             "text",
         ),

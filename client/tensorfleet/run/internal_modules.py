@@ -277,7 +277,7 @@ MODULES: dict[str, str] = {
     **{f"python.ops.{name}": "tf" for name in ("cond_v2", "while_v2")},
     "python.ops.gradient_checker_v2": "client.gradient_checker_v2",
     "python.ops.gradients_util": "tf",
-    "python.ops.init_ops_v2": "compat.v2.initializers keras.initializers initializers",
+    "python.ops.init_ops_v2": "keras.initializers initializers",
     "python.ops.initializers_ns": "initializers",
     "python.ops.linalg_ops_impl": "tf linalg",
     "python.ops.inplace_ops": "client.inplace_ops tf client.generated_ops",

@@ -286,7 +286,7 @@ def test_a_step_that_is_captured(
     losses, variables, ran = trained(cnn, gpus())
     assert sum(ran) >= 4
     assert library.ran.count("wgrad") == 2 * len(ran)
-    expected, expected_variables, _ = trained(cnn, None, gpus=0)
+    expected, expected_variables, _ = trained(cnn, None)
     np.testing.assert_allclose(losses, expected, 1e-4)
     for found, wanted in zip(variables, expected_variables, strict=True):
         np.testing.assert_allclose(found, wanted, 1e-3, 1e-5)

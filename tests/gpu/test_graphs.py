@@ -56,23 +56,24 @@ def optimizer(kind: str = "momentum") -> tf.train.Optimizer:
 
 
 def trained(
-    model: Model, machine: Machine, kind: str = "momentum", steps: int = 12
+    model: Model, machine: Machine | None, kind: str = "momentum", steps: int = 12
 ) -> tuple[list[Any], list[Any], list[int]]:
-    """The losses, the variables, and how many graphs each step ran."""
+    """The losses, the variables, and how many graphs each step ran; without a machine, on the CPU."""
+    config = tf.ConfigProto(device_count={} if machine else {"GPU": 0})
     with tf.Graph().as_default():
         loss, feeds = model()
         train = optimizer(kind).minimize(loss, tf.train.get_or_create_global_step())
-        with tf.Session() as session:
+        with tf.Session(config=config) as session:
             session.run(tf.global_variables_initializer())
             losses, ran = [], []
             for i in range(steps):
-                machine.counters.graphs = 0
+                before = machine.counters.graphs if machine else 0
                 shifted = {
                     t: v + np.float32(0.1 * i) if np.asarray(v).dtype == np.float32 else v
                     for t, v in feeds.items()
                 }
                 losses.append(session.run([loss, train], shifted)[0])
-                ran.append(machine.counters.graphs)
+                ran.append(machine.counters.graphs - before if machine else 0)
             return losses, session.run(tf.global_variables()), ran
 
 

@@ -283,10 +283,10 @@ def test_a_step_that_is_captured(
     gpus: Callable[..., Machine], library: strict_cudnn.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TENSORFLEET_GPU_GRAPHS", "auto")
-    losses, variables, ran = trained(cnn, gpus())
+    losses, variables, ran = trained(cnn, gpus(), "adagrad")
     assert sum(ran) >= 4
     assert library.ran.count("wgrad") == 2 * len(ran)
-    expected, expected_variables, _ = trained(cnn, None)
+    expected, expected_variables, _ = trained(cnn, None, "adagrad")
     np.testing.assert_allclose(losses, expected, 1e-4)
     for found, wanted in zip(variables, expected_variables, strict=True):
         np.testing.assert_allclose(found, wanted, 1e-3, 1e-5)

@@ -20,6 +20,7 @@ from tensorfleet.core.environment import SettingsError
 from tensorfleet.core.files import Files
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
+from tensorfleet.proto.cluster_pb2 import ClusterDef
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, is_loopback, load
 from tensorfleet.wire import heartbeat
@@ -379,6 +380,7 @@ class TaskServer:
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, which are connected all at once."""
+        self._check_cluster(config.cluster_def)
         timeout = (config.operation_timeout_in_ms or self._config.operation_timeout_in_ms) / 1000
         own_limit = timeout > 0
         timeout = timeout or timeouts.CREATE_SESSION_SECONDS
@@ -398,6 +400,20 @@ class TaskServer:
                     member.delete_session(session)
                 raise self._missing(failures, len(others), timeout, own_limit)
         return members
+
+    def _check_cluster(self, wanted: ClusterDef) -> None:
+        """Refuses a session that brings a cluster of its own: tasks are told of theirs when they start."""
+        for job in wanted.job:
+            for index, address in job.tasks.items():
+                task = task_name(job.name, index)
+                if self._peers.addresses.get(task) != address:
+                    raise errors.UnimplementedError(
+                        None,
+                        None,
+                        f"ConfigProto.cluster_def has {task} at {address}, which is not in the cluster of "
+                        f"{self.task}. A session does not change its cluster: start the tasks with this "
+                        "ClusterSpec, and leave cluster_def out.",
+                    )
 
     def _missing(
         self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool

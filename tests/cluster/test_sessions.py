@@ -40,6 +40,23 @@ def test_variables_on_the_ps_are_shared_by_clients_of_different_masters(shared: 
     sessions[1].close()
 
 
+def test_a_session_brings_no_cluster_of_its_own(shared: Cluster) -> None:
+    own = {job: list(addresses) for job, addresses in shared.spec.items()}
+    other = {**own, "worker": [*own["worker"][:-1], "127.0.0.1:1"]}
+    with tf.Graph().as_default():
+        x = tf.constant(2) * 3
+        for spec in (own, {"worker": own["worker"][:1]}):
+            config = tf.ConfigProto(cluster_def=tf.train.ClusterSpec(spec).as_cluster_def())
+            with tf.Session(shared.target(), config=config) as session:
+                assert session.run(x) == 6
+        config = tf.ConfigProto(cluster_def=tf.train.ClusterSpec(other).as_cluster_def())
+        with (
+            tf.Session(shared.target(), config=config) as session,
+            pytest.raises(tf.errors.UnimplementedError, match=r"task:1 at 127\.0\.0\.1:1, .* cluster_def"),
+        ):
+            session.run(x)
+
+
 def test_concurrent_clients_lose_no_update(shared: Cluster) -> None:
     with tf.Graph().as_default() as graph:
         variable, add = counter("concurrent_counter")

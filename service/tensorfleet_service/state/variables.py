@@ -178,7 +178,7 @@ class Variable:
             try:
                 function(array, *arguments)
             finally:
-                self._value = array if array.ndim else array[()]
+                self._value = _stored(array)
 
     def discard(self) -> None:
         """Drops the value: the variable is uninitialized again."""
@@ -269,7 +269,7 @@ def modify_together(variables: Sequence[Variable], function: Callable[[list[Any]
         function(arrays)
     finally:
         for variable, array in zip(variables, arrays, strict=False):
-            variable._value = array if array.ndim else array[()]
+            variable._value = _stored(array)
         for variable in ordered[:held]:
             variable.lock.release()
 
@@ -324,6 +324,11 @@ def run_in_place(uses: Sequence[Use], run: Callable[[], None]) -> str:
             for variable, current in taken:
                 variable._value = current
     return DONE
+
+
+def _stored(array: Any) -> Any:
+    """An array as variables keep it: a scalar, of NumPy's; of CuPy's itself, as a view would hide readers."""
+    return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
 
 
 def _dims_of(value: Any) -> tuple[int, ...]:

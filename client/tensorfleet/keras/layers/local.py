@@ -156,7 +156,7 @@ class LocallyConnected1D(LocallyConnected):
     Args:
         filters: the number of output channels.
         kernel_size, strides: of the window.
-        implementation: 1, the only one; those of TensorFlow differ in speed alone.
+        implementation: 1, the only one. TensorFlow's 2 and 3 have other weights, and padding "same".
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class LocallyConnected2D(LocallyConnected):
     Args:
         filters: the number of output channels.
         kernel_size, strides: of the window.
-        implementation: 1, the only one; those of TensorFlow differ in speed alone.
+        implementation: 1, the only one. TensorFlow's 2 and 3 have other weights, and padding "same".
     """
 
     def __init__(

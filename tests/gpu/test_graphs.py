@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -12,10 +14,12 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet_service.devices import cublas, cuda_graphs
+from tensorfleet_service.devices import cublas, cuda_graphs, transfer
+from tensorfleet_service.devices.scope import Scope
 from tensorfleet_service.executor import captured_steps
 from tensorfleet_service.state.resources import Resources
 from tensorfleet_service.state.variables import Variable
+from tests.gpu import strict_cuda
 from tests.gpu.strict_array import Machine
 from tests.gpu.test_training import OPTIMIZERS, Model, cnn, lstm, mlp
 
@@ -387,6 +391,89 @@ def test_steps_of_several_threads(graphs: Gpus) -> None:
         expected = 1 + 0.5 * (captured_steps.RUNS + 2 + count * threads)
         np.testing.assert_array_equal(session.run(small.w), np.full((3, 2), expected))
     assert machine.counters.graphs > 2
+
+
+def doubled(given: list[Any], copied: Callable[[Any], Any]) -> list[Any]:
+    return [given[0] + given[0]]
+
+
+def test_the_garbage_collector_may_drop_a_graph_while_another_is_counted(
+    graphs: Gpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs()
+    scope = Scope(importlib.import_module("cupy"), 0)
+    made: list[Any] = [cuda_graphs.capture(scope, [((3,), np.dtype(np.float32))], doubled)]
+    before = cuda_graphs.held_bytes(0)
+    made.append(made)  # so that only the collector drops it
+    get_limit = strict_cuda.DefaultPool.get_limit
+    calls = itertools.count(1)
+
+    def collecting(pool: Any) -> int:
+        if next(calls) == 2:  # the first one looks at what is left
+            gc.collect()
+        return get_limit(pool)
+
+    def capture() -> None:
+        found.append(cuda_graphs.capture(scope, [((3,), np.dtype(np.float32))], doubled))
+
+    found: list[Any] = []
+    monkeypatch.setattr(strict_cuda.DefaultPool, "get_limit", collecting)
+    thread = threading.Thread(target=capture, daemon=True)
+    gc.disable()
+    try:
+        del made
+        thread.start()
+        thread.join(30)
+    finally:
+        gc.enable()
+    assert found, "it waits for itself"
+    assert next(calls) == 4, "the dropped one was counted, too"
+    assert cuda_graphs.held_bytes(0) == before
+
+
+def test_a_graph_that_is_closed_while_it_runs_gives_its_outputs(graphs: Gpus) -> None:
+    machine = graphs()
+    scope = Scope(importlib.import_module("cupy"), 0)
+    graph = cuda_graphs.capture(scope, [((3,), np.dtype(np.float32))], doubled)
+    assert graph is not None
+
+    def launch(launched: Callable[[], None]) -> bool:
+        launched()
+        graph.close()
+        return True
+
+    (found,) = graph.run([np.ones(3, np.float32)], launch)
+    np.testing.assert_array_equal(found, np.full(3, 2))
+    assert graph.run([np.ones(3, np.float32)], launch) is None
+    assert machine.pools[0].outside == 0
+
+
+def test_a_fetched_variable_is_that_of_its_step(graphs: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another step may change it in place before it is copied to the host."""
+    machine = graphs()
+    small = Small()
+    meanwhile: list[Callable[[], None]] = []
+
+    def late(xp: Any) -> Callable[[Any], Any]:
+        def move(values: Any) -> Any:
+            while meanwhile:
+                meanwhile.pop()()
+            return to_host(values)
+
+        to_host = transfer.all_to_host(xp)
+        return move
+
+    monkeypatch.setattr(cuda_graphs, "all_to_host", late)
+    fetches, feeds = [small.y, small.w], {small.x: np.ones((2, 3), np.float32)}
+    with tf.Session() as session:
+        session.run(small.w.initializer)
+        repeated(session, fetches, feeds)
+        ran = machine.counters.graphs
+        meanwhile.append(lambda: session.run(small.update.op))
+        w = session.run(fetches, feeds)[1]
+        assert machine.counters.graphs == ran + 1
+        np.testing.assert_array_equal(w, np.ones((3, 2)))
+        np.testing.assert_array_equal(session.run(small.w), np.full((3, 2), 1.5))
 
 
 def test_it_is_off_unless_it_is_asked_for(gpus: Gpus, is_stand_in: bool) -> None:

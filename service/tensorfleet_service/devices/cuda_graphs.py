@@ -12,6 +12,7 @@ import contextlib
 import threading
 import traceback
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from tensorfleet_service.devices.scope import Scope
 from tensorfleet_service.devices.transfer import all_to_host
 
 _lock = threading.Lock()
+_counting = threading.Lock()  # of what `_count_all` changes
 _held: dict[int, int] = {}
 
 
@@ -40,11 +42,12 @@ class GraphMemory:
     def __init__(self, xp: Any, number: int) -> None:
         self.size = 0
         self.pool = xp.cuda.MemoryPool()
+        self._xp = xp
         self._number = number
-        self._common = xp.get_default_memory_pool()
+        common = xp.get_default_memory_pool()
         free, _ = xp.cuda.runtime.memGetInfo()
-        limit = self._common.get_limit()
-        left = min(free, limit - self._common.total_bytes()) if limit else free
+        limit = common.get_limit()
+        left = min(free, limit - common.total_bytes()) if limit else free
         self.pool.set_limit(size=max(left // 2, 1))
 
     def settle(self) -> None:
@@ -58,12 +61,31 @@ class GraphMemory:
         self._count(-self.size)
 
     def _count(self, more: int) -> None:
-        with _lock:
-            self.size += more
-            _held[self._number] = _held.get(self._number, 0) + more
-            limit = self._common.get_limit()
-            if limit:
-                self._common.set_limit(size=max(limit - more, 1))
+        self.size += more
+        _uncounted.append((self._xp, self._number, more))
+        _count_all()
+
+
+_uncounted: deque[tuple[Any, int, int]] = deque()
+
+
+def _count_all() -> None:
+    """Counts what is left to count, unless somebody is at it, who does that then.
+
+    The garbage collector drops a graph anywhere, also where this thread is counting, so nobody waits here.
+    """
+    while _uncounted and _counting.acquire(blocking=False):
+        try:
+            while _uncounted:
+                xp, number, more = _uncounted.popleft()
+                _held[number] = _held.get(number, 0) + more
+                with xp.cuda.Device(number):
+                    common = xp.get_default_memory_pool()
+                    limit = common.get_limit()
+                    if limit:
+                        common.set_limit(size=max(limit - more, 1))
+        finally:
+            _counting.release()
 
 
 class Graph:
@@ -73,7 +95,7 @@ class Graph:
         size: the bytes of memory that it keeps.
     """
 
-    __slots__ = ("__weakref__", "_close", "_lock", "_parts", "_scope", "_to_host", "size")
+    __slots__ = ("__weakref__", "_close", "_is_closed", "_lock", "_parts", "_scope", "_to_host", "size")
 
     def __init__(
         self,
@@ -87,14 +109,20 @@ class Graph:
         self.size = memory.size
         self._scope = scope
         self._lock = threading.Lock()
+        self._is_closed = False
         self._to_host = all_to_host(scope.xp)
         self._parts: list[Any] = [graph, inputs, outputs, constants]
         self._close = weakref.finalize(self, _close, self._parts, memory, scope)
         self._close.atexit = False
 
     def close(self) -> None:
-        """Gives the memory back; it is not run any more."""
-        self._close()
+        """Gives the memory back, after the run that is under way; it is not run any more."""
+        self._is_closed = True
+        if self._lock.acquire(blocking=False):
+            try:
+                self._close()
+            finally:
+                self._lock.release()
 
     def run(self, values: Sequence[Any], launch: Callable[[Callable[[], None]], bool]) -> Any:
         """Runs it with other inputs. Returns its outputs in the host's memory, or None where it has not run.
@@ -106,16 +134,19 @@ class Graph:
         if not self._lock.acquire(blocking=False):
             return None  # another step uses the arrays
         try:
-            if not self._parts:
-                return None
-            graph, inputs, outputs, _ = self._parts
-            xp = self._scope.xp
-            with self._scope:
-                for place, value in zip(inputs, values, strict=True):
-                    xp.copyto(place, xp.asarray(value))
-                return self._to_host(outputs) if launch(graph.launch) else None
+            return self._run(values, launch) if self._parts else None
         finally:
             self._lock.release()
+            if self._is_closed:
+                self.close()
+
+    def _run(self, values: Sequence[Any], launch: Callable[[Callable[[], None]], bool]) -> Any:
+        graph, inputs, outputs, _ = self._parts
+        xp = self._scope.xp
+        with self._scope:
+            for place, value in zip(inputs, values, strict=True):
+                xp.copyto(place, xp.asarray(value))
+            return self._to_host(outputs) if launch(graph.launch) else None
 
 
 def _close(parts: list[Any], memory: GraphMemory, scope: Scope) -> None:

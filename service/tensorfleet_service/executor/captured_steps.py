@@ -172,7 +172,16 @@ class CapturedSteps:
             found: Sequence[Any] = function(
                 step, [value if host else next(rest) for host, value in zip(self._on_host, args, strict=True)]
             )
-            return found
+            return [apart(value) for value in found]
+
+        def apart(value: Any) -> Any:
+            # Copied by the graph, as the next step may change the variable before this one has its fetches.
+            is_variable = isinstance(value, xp.ndarray) and any(
+                value.data.mem is copy._value.data.mem
+                for copy in copies.values()
+                if isinstance(copy._value, xp.ndarray)
+            )
+            return value.copy() if is_variable else value
 
         graph = capture(self._scope, [(v.shape, v.dtype) for v in self._given(args)], run)
         if graph is None:

@@ -10,6 +10,8 @@ from tensorfleet_service.net import limits
 
 log = logging.getLogger(__name__)
 
+_RECORD_BYTES = 512  # of memory that each chunk takes beside its elements, of which there may be none
+
 
 class EarlyChunks:
     """The early chunks of a task by round, within a limit on their bytes; not safe for several threads."""
@@ -26,7 +28,7 @@ class EarlyChunks:
         """Keeps a chunk; over the limit, drops those of the oldest rounds, and returns these with errors."""
         dropped = []
         self._chunks.setdefault(round_id, []).append((number, array))
-        self._bytes += array.nbytes
+        self._bytes += array.nbytes + _RECORD_BYTES
         while self._bytes > limits.MAX_EARLY_BYTES:
             oldest = next(iter(self._chunks))
             size = self._bytes
@@ -39,7 +41,7 @@ class EarlyChunks:
     def take(self, round_id: int) -> list[tuple[int, Any]]:
         """Removes and returns the chunks of a round."""
         chunks = self._chunks.pop(round_id, [])
-        self._bytes -= sum(int(array.nbytes) for _, array in chunks)
+        self._bytes -= sum(int(array.nbytes) + _RECORD_BYTES for _, array in chunks)
         return chunks
 
     def clear(self) -> None:

@@ -72,7 +72,7 @@ class Records:
                 running = self.running.get(round_id)
                 if running is None and round_id not in self._ended:
                     for dropped, error in self.early.keep(round_id, number, array):
-                        self._ended[dropped] = error
+                        self._note_end(dropped, error)
         return running
 
     def complete(self, member: CollectiveMember, value: Any, error: errors.OpError | None) -> None:
@@ -96,6 +96,9 @@ class Records:
         """Takes nothing more of a round that is over, or that will not begin here."""
         self.running.pop(round_id, None)
         self.early.take(round_id)
-        self._ended[round_id] = None
+        self._note_end(round_id, None)
+
+    def _note_end(self, round_id: int, error: errors.OpError | None) -> None:
+        self._ended[round_id] = error
         if len(self._ended) > limits.REMEMBERED_ROUNDS:
             self._ended.popitem(last=False)

@@ -152,21 +152,26 @@ class Exports:
                 self._offer(value, array.nbytes)
             return None
         chunk, begin = place
+        is_there = False
         try:
             own = chunk.array[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
             own[...] = array
             value.wait()
+            is_there = True
         finally:
-            self._written(chunk)
+            self._written(chunk, None if is_there else begin)
         self._traffic.sent += 1
         self._traffic.sent_bytes += array.nbytes
         dtype = dtypes.from_numpy(array.dtype)
         head = _PLACE.pack(chunk.number, begin, dtype.enum, array.ndim)
         return head + struct.pack(f"<{array.ndim}Q", *array.shape)
 
-    def _written(self, chunk: Chunk) -> None:
+    def _written(self, chunk: Chunk, unused: int | None) -> None:
+        """Ends the writing of a tensor; nobody else gives back a place that is unused after an error."""
         with self._lock:
             chunk.writers -= 1
+            if unused is not None:
+                chunk.free(unused)
             if self._closed and not chunk.writers:
                 self._stock.append(chunk)
 

@@ -44,7 +44,8 @@ class PendingCalls:
 
     def answer(self, number: int, answer: bytes, error: errors.OpError | None = None) -> None:
         """Ends a call, if it waits yet."""
-        call = self._calls.get(number)
+        with self._lock:
+            call = self._calls.pop(number, None)
         if call is not None:
             call.answer, call.error = answer, error
             call.ended.set()
@@ -54,6 +55,7 @@ class PendingCalls:
         with self._lock:
             self._end = error
             calls = list(self._calls.values())
+            self._calls.clear()  # an answer that has come is not among them any more
         for call in calls:
             call.error = error
             call.ended.set()

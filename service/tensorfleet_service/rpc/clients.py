@@ -143,7 +143,7 @@ class Clients:
         try:
             self.master.session(handle)
         except errors.AbortedError:
-            self._forget(handle)  # closed by its client, as it should be, or by a reset
+            self.forget(handle)  # closed by its client, as it should be, or by a reset
             return
         mark = object()
         with self._lock:
@@ -162,14 +162,17 @@ class Clients:
             self.close_session(handle)
             log.info("session %s closed: its client is gone", handle, extra={"session": handle})
         except errors.AbortedError:
-            self._forget(handle)  # closed meanwhile
+            self.forget(handle)  # closed meanwhile
 
     def close_session(self, handle: str) -> None:
         """Closes a session and forgets its signatures."""
-        self._forget(handle)
-        self.master.close_session(handle)
+        try:
+            self.master.close_session(handle)
+        finally:
+            self.forget(handle)
 
-    def _forget(self, handle: str) -> None:
+    def forget(self, handle: str) -> None:
+        """Drops what is known of a session that is closed."""
         self.partial.pop(handle, None)
         for number in [i for i, (owner, _) in list(self.signatures.items()) if owner.handle == handle]:
             self.signatures.pop(number, None)
@@ -387,6 +390,11 @@ class _Client:
         # By which a connection runs it, and no other client should guess.
         handle = clients.callables.setdefault((session.handle, signature.key), secrets.randbits(63))
         clients.signatures[handle] = session, signature
+        try:
+            self._session(session.handle)
+        except errors.OpError:
+            clients.forget(session.handle)  # closed meanwhile: nobody else would
+            raise
         return master_pb2.MakeCallableResponse(handle=handle)
 
     def _partial_run_setup(self, data: bytes) -> master_pb2.PartialRunSetupResponse:

@@ -178,3 +178,21 @@ def test_bilinear_upsampling_takes_the_centers_of_pixels() -> None:
     outputs = layer(tf.constant([[[[0.0], [4.0]]]]))
     found = tf.keras.backend.get_session().run(outputs)
     np.testing.assert_allclose(found[0, 0, :, 0], [0, 1, 3, 4])
+
+
+def doubled(x: Any, by: float = 2.0) -> Any:
+    return x * by
+
+
+def test_lambda_layers_are_made_again_in_the_process_and_written_by_name() -> None:
+    keras = tf.keras
+    inputs = keras.Input((3, 2))
+    named = keras.layers.Lambda(doubled, arguments={"by": 3.0})(inputs)
+    model = keras.Model(inputs, keras.layers.TimeDistributed(keras.layers.Lambda(lambda x: x + 1.0))(named))
+    x = np.ones((1, 3, 2), np.float32)
+    np.testing.assert_array_equal(keras.models.clone_model(model).predict(x), 3 * x + 1)
+    with pytest.raises(NotImplementedError, match="function with a name"):
+        model.to_json()
+    text = keras.Model(inputs, named).to_json()
+    again = keras.models.model_from_json(text, {"doubled": doubled})
+    np.testing.assert_array_equal(again.predict(x), 3 * x)

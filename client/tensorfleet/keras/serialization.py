@@ -130,7 +130,11 @@ def _find(name: str, known: dict[str, Any], kind: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it: arrays as lists, tuples too, dtypes by name."""
+    """A value as JSON knows it: arrays as lists, tuples too, dtypes and functions by name.
+
+    Raises:
+        NotImplementedError: a function without a name.
+    """
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -148,5 +152,10 @@ def plain(value: Any) -> Any:
     if hasattr(value, "get_config"):
         return serialize_keras_object(value)
     if callable(value):
+        if getattr(value, "__name__", "<lambda>") == "<lambda>":
+            raise NotImplementedError(
+                "A lambda has no configuration that can be written. Give the layer a function with a "
+                "name, and the function in custom_objects when the configuration is read."
+            )
         return get_registered_name(value)
     raise TypeError(f"Not JSON Serializable: {value}")

@@ -393,19 +393,8 @@ class Lambda(Layer):
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
     def get_config(self) -> dict[str, Any]:
-        """The function by its name or, without one, by its code.
-
-        Raises:
-            NotImplementedError: a function without a name.
-        """
-        name = getattr(self.function, "__name__", "<lambda>")
-        if name == "<lambda>":
-            raise NotImplementedError(
-                "A lambda has no configuration. Give Lambda a function with a name, and the "
-                "function in custom_objects "
-                "when the configuration is read."
-            )
-        return {**super().get_config(), "function": name, "arguments": self.arguments}
+        """The function itself, for layers made anew in this process; as JSON it is its name."""
+        return {**super().get_config(), "function": self.function, "arguments": self.arguments}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:

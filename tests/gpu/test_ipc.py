@@ -146,6 +146,21 @@ def test_a_place_is_lent_until_the_receiver_gives_it_back(gpus: Callable[..., Ma
         assert struct.unpack_from("<QQ", place) == places[7]
 
 
+def test_a_tensor_that_was_not_copied_takes_no_place(gpus: Callable[..., Machine]) -> None:
+    _, cupy, exports, sent, scope = sender(gpus)
+
+    class Failing(Outgoing):
+        def wait(self) -> None:
+            raise MemoryError("the copy has failed")
+
+    with scope:
+        assert exports.put(Outgoing(cupy, cupy.asarray(X), 0, 0)) is None
+        exports.answered(ipc.Verb.OPENED, sent[0][1], b"")
+        with pytest.raises(MemoryError, match="the copy has failed"):
+            exports.put(Failing(cupy, cupy.asarray(X), 0, 0))
+        assert exports.lent == 0
+
+
 def test_a_chunk_serves_the_next_connection_once_nobody_writes_to_it(gpus: Callable[..., Machine]) -> None:
     gpus(1)
     import cupy

@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tensorfleet.core import errors
 from tensorfleet.ops.collective import collective_ops
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.collectives import exchange
-from tensorfleet_service.collectives.call import Verb
+from tensorfleet_service.collectives.call import Verb, error_fields
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.together import Servers, device, soon, together
@@ -242,6 +243,48 @@ def test_a_member_without_memory_fails_alone_and_lets_the_others_go(
         assert "there is none left" in failure.message
     meet(members, LARGE)
     soon(lambda: not servers.remembered(), "all is forgotten", 10.0)
+
+
+@pytest.mark.parametrize("first", ["member", "leader"])
+def test_a_member_is_told_if_both_another_member_and_the_leader_go(
+    group: Group, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """The others hear of a lost leader at different times, and of each other's ends before that."""
+    servers, members = group(3)
+    for _ in range(2):
+        meet(members, SMALL)
+    task = servers.servers[1]._worker.collectives
+    peers = task._connections.peers
+    assert peers is not None
+    leader = task._link.task
+    connection = peers.existing(leader)
+    assert connection is not None
+    lost = errors.UnavailableError(None, None, "the process has ended")
+
+    def refused(task: str, *arguments: Any) -> Any:
+        raise lost
+
+    def go() -> None:
+        soon(lambda: bool(task._records.members), "it waits")
+        monkeypatch.setattr(peers, "get", refused)
+        monkeypatch.setattr(peers, "existing", lambda task: None)
+        monkeypatch.setattr(type(peers), "silence", 1.0)
+        ended = error_fields(errors.AbortedError(None, None, "another member has left"))
+        with task._records.locked():
+            ((_, member),) = task._records.members.items()
+            assert member.standing is not None
+            about = member.round_id, {"base": member.standing.base, "error": ended}
+        gone: Any = SimpleNamespace(task=leader, incarnation=connection.incarnation, lost=lost)
+        if first == "leader":
+            task.lost(gone)
+        task._records.call_locked(task._standing.voided, *about)
+        if first == "member":
+            task.lost(gone)
+
+    found, _ = together([lambda: members[1].reduce(1.0, SMALL), go])
+    # Aborted where the leader knew already that it waits, as on a busy machine.
+    assert isinstance(found, (errors.UnavailableError, errors.AbortedError)), found
+    assert "the process has ended" in found.message or "another member has left" in found.message
 
 
 @pytest.mark.cluster

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# By oneDNN, which TensorFlow takes where the processor suits it, it says other sentences, and images of three
+# dimensions end its process.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 import tensorfleet.ops
 from tests.compat.cluster import Cluster, running

@@ -23,8 +23,15 @@ DISTRIBUTIONS = {
     "PIL": "pillow",
     "pynvml": "nvidia-ml-py",
     "re2": "google-re2",
+    "cudnn": "nvidia-cudnn-frontend",
+    "cuda": "",  # CuPy's
+    "tensorfleet_kernels": "",  # optional, and in this repository
     "tensorfleet_service": "",
 }
+
+
+LOADED = {"nvidia-cudnn-cu12"}
+"""Distributions with libraries that another one loads."""
 
 
 def project(directory: str) -> dict[str, Any]:
@@ -37,7 +44,7 @@ def declared(directory: str) -> set[str]:
     needs = project(directory)
     lines = [*needs["dependencies"], *(n for extra in needs["optional-dependencies"].values() for n in extra)]
     names = {re.split(r"[^\w.-]", line, maxsplit=1)[0].lower().replace("_", "-") for line in lines}
-    return {"cupy" if name.startswith("cupy-") else name for name in names}
+    return {"cupy" if name.startswith("cupy-") else name for name in names} - LOADED
 
 
 def imported(directory: str) -> set[str]:
@@ -50,6 +57,8 @@ def imported(directory: str) -> set[str]:
                 modules = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module":
+                modules = [name.value for name in node.args[:1] if isinstance(name, ast.Constant)]
             for module in modules:
                 name = next((n for n in DISTRIBUTIONS if f"{module}.".startswith(f"{n}.")), None)
                 top = module.partition(".")[0]

@@ -119,6 +119,10 @@ class LeaderLink:
                     self._records.end_round(member.round_id)
 
         fail(begun=False)
+        if self._outbox is not None:
+            joins = Verb.JOIN, Verb.LATE
+            waiting = self._records.members
+            self._outbox[:] = [each for each in self._outbox if each[1] not in joins or each[0] in waiting]
         if rounds:
             self._deadlines.after(timeouts.ARRIVAL_SECONDS, lambda: self._records.call_locked(fail, True))
 

@@ -171,15 +171,22 @@ class StandingRounds:
         if self._watching:
             self._watch()
 
-    def _tell_late(self, number: int, member: CollectiveMember) -> None:
-        assert member.standing is not None
+    def _tell_late(self, number: int, member: CollectiveMember, left: bool = False) -> None:
+        """Tells the leader of a member that waits; it leaves the round that it waits in, or stays in it."""
+        found = member.standing
+        assert found is not None
         member.is_known = True
         fields = self.request(member) | {
-            "known": member.standing.members,
-            "base": member.standing.base,
-            "rounds": member.standing.rounds,
+            "known": found.members,
+            "base": found.base,
+            "rounds": found.rounds,
             "age": time.monotonic() - member.began,
         }
+        if left:
+            self._records.end_round(member.round_id)
+            if found.round_id() == member.round_id:
+                found.rounds -= 1
+            member.round_id = 0
         try:
             self._link.send(Verb.LATE, number, fields, member.small)
         except errors.OpError as e:
@@ -222,7 +229,7 @@ class StandingRounds:
             self._retire((member.call.device, member.call.key))
         if found is not None and member.standing is found and found.round_id() == member.round_id:
             found.rounds -= 1  # it has not taken part
-        if found is None or error is None:
+        if found is None or error is None or not member.round_id:
             return
         if not member.is_known:
             # Before others may come again.
@@ -281,11 +288,9 @@ class StandingRounds:
                 continue
             left = "error" in fields and member.round_id == round_id
             if not member.is_known:
-                if left:
-                    # What the other one has sent may still arrive, and is no part of what the leader decides.
-                    self._records.end_round(round_id)
-                # The leader knows whether it waited already when the other one left, or has come since.
-                self._tell_late(number, member)
+                # The leader knows whether it waited already when the other one left, or has come since. What
+                # that one has sent may still arrive, and is no part of what the leader decides.
+                self._tell_late(number, member, left)
             elif left:
                 self._link.tell(Verb.LEAVE, number, fields["error"])
                 self._fail(number, error_of(fields["error"]), tells=False)

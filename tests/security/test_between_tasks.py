@@ -512,6 +512,25 @@ def test_tasks_whose_certificates_name_hosts_alone(
         assert isinstance(error, tf.errors.UnauthenticatedError), error
 
 
+@pytest.mark.parametrize("uri", ["", "spiffe://example.org/another/workload"], ids=["none", "foreign"])
+def test_a_clients_certificate_of_a_host_with_tasks_makes_no_task(
+    tasks: MakeTasks, pki: Pki, book: TokenBook, client: Show, way: str, uri: str
+) -> None:
+    """Where the tasks' certificates say which task they are, one of the host alone is nobody's."""
+    of_task = Security(tls=pki.task("worker", 0), tokens=str(book.path))
+    token = book.add("alice")
+    target = tasks({"worker:0": of_task})["worker:0"].target
+    of_host = pki.issue("client", uri, "127.0.0.1")
+    client(tls=of_host, token=token)
+    with tf.Session(target) as session:
+        assert session.run(tf.constant(1.0) * 2.0) == 2.0
+    with pytest.raises(tf.errors.PermissionDeniedError, match="admin"):
+        tf.Session.reset(target)
+    client(tls=of_host)
+    with pytest.raises(tf.errors.UnauthenticatedError, match="no token"):
+        tf.Session(target).run(tf.constant(1.0) * 2.0)
+
+
 def test_a_name_that_looks_like_an_identity_is_none() -> None:
     """By gRPC the alternative names of all kinds come in one list as well."""
     uri = identity.user_uri(DOMAIN, "one", "admin", "eve").encode()

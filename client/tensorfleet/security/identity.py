@@ -59,6 +59,9 @@ class Identity:
             return f"its certificate is that of the user {self.user}, not of a task"
         if self.task:
             return "" if self.task == task else f"its certificate is that of {self.task}"
+        if own.task:
+            # Else whoever has a certificate for a task's host, such as a client there, would be the task.
+            return f"its certificate names no task, as that of {own.task} does"
         if host.strip("[]").lower() in self.hosts:
             return ""
         return (

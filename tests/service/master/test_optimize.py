@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet_service.executor import evaluate as evaluation
 from tensorfleet_service.executor.evaluate import evaluate_node
 from tensorfleet_service.graph.graph import Node, describe
 from tensorfleet_service.graph.session_graph import SessionGraph
@@ -249,6 +250,15 @@ def steps_of(fetches: list[tf.Tensor]) -> list[str]:
 def x() -> Iterator[tf.Tensor]:
     with tf.Graph().as_default():
         yield tf.placeholder(tf.float32, [None, 3], name="x")
+
+
+def test_what_takes_long_is_left_to_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing would end it here: a step has a limit, and a client that may cancel it."""
+    with tf.Graph().as_default():
+        replaced = tf.strings.regex_replace(tf.constant(["a", "b"]), "a", "b")
+        assert "StaticRegexReplace" not in steps_of([replaced])
+        monkeypatch.setattr(evaluation, "_SECONDS", 0.0)
+        assert "StaticRegexReplace" in steps_of([replaced])
 
 
 def test_gradients_of_a_broadcast_need_one_sum(x: tf.Tensor) -> None:

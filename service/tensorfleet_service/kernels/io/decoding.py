@@ -124,7 +124,7 @@ def decode_json_example(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("DecodeCompressed")
+@array_kernel("DecodeCompressed", lasting=True)
 def decode_compressed(node: KernelNode) -> Kernel:
     kind = node.attrs["compression_type"].decode()
     if kind not in KINDS:

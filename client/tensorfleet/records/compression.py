@@ -87,15 +87,6 @@ def inflated(file: IO[bytes], kind: str) -> Readable:
     return io.BufferedReader(_Inflating(file, window), _PIECE)
 
 
-def decompress(data: bytes, kind: str) -> bytes:
-    """The content of a compressed string.
-
-    Raises:
-        DataLossError: the string is damaged, or ends too early.
-    """
-    return inflated(io.BytesIO(data), kind).read()
-
-
 def deflater(options: TFRecordOptions, kind: str) -> Any:
     """A compressor with the interface of zlib's objects, for the options."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from itertools import pairwise
 from typing import Any
 
@@ -12,12 +13,16 @@ from google.protobuf.message import DecodeError
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.proto.example_pb2 import Example
 from tensorfleet.proto.tensor_pb2 import TensorProto
-from tensorfleet.records.compression import KINDS, decompress
+from tensorfleet.records.compression import KINDS, inflated
 from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, results, shape_text
 from tensorfleet_service.records.columns import object_array
 from tensorfleet_service.records.csv import Format, column
+from tensorfleet_service.threads.running import check as check_step
+
+_PART = 4 << 20
+"""Number of bytes that are decompressed between two looks at the step."""
 
 
 @array_kernel("DecodeCSV")
@@ -131,7 +136,16 @@ def decode_compressed(node: KernelNode) -> Kernel:
         raise invalid("Only ZLIB, GZIP or NONE are supported compressions")
 
     def run(data: Any) -> Any:
-        found = [decompress(item, kind) if kind else item for item in data.reshape(-1).tolist()]
+        found = [_decompressed(item, kind) if kind else item for item in data.reshape(-1).tolist()]
         return object_array(found).reshape(data.shape)
 
     return run
+
+
+def _decompressed(data: bytes, kind: str) -> bytes:
+    """The content of a compressed string, which may be a thousand times as long."""
+    content, parts = inflated(io.BytesIO(data), kind), []
+    while part := content.read(_PART):
+        check_step()
+        parts.append(part)
+    return b"".join(parts)

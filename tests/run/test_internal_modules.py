@@ -448,6 +448,21 @@ def test_functions_take_the_options_of_compilation() -> None:
         assert session.run(double(3.0)) == 6.0
 
 
+def test_a_call_of_a_function_without_results_is_run_for_what_it_does() -> None:
+    count = tf.Variable(0.0)
+
+    @of("python.framework.function").Defun(tf.float32)
+    def add(x: Any) -> None:
+        tf.assign_add(count, x)
+
+    call = add(2.0)
+    assert isinstance(call, tf.Operation)
+    with tf.Session() as session:
+        session.run(count.initializer)
+        assert session.run(call) is None
+        assert session.run(count) == 2.0
+
+
 def test_structures_are_compared_as_far_as_the_shallow_one_goes() -> None:
     nest = of("contrib.framework").nest
     nest.assert_shallow_structure([1, {"a": 2}], [(3, 4), {"a": [5]}])
@@ -571,7 +586,7 @@ def test_what_functions_with_declared_arguments_refuse() -> None:
         defun()(lambda: x)(x)
     with pytest.raises(ValueError, match="can not return None"):
         defun()(lambda: (None, x))()
-    assert defun()(lambda: None)() is None
+    assert isinstance(defun()(lambda: None)(), tf.Operation)
     with pytest.raises(tf.errors.InvalidArgumentError, match="names size = 2 outputs size = 1"):
         defun(tf.float32, out_names=["a", "b"])(lambda a: a)(x)
     with pytest.raises(ValueError, match="Unsupported attribute type"):

@@ -18,6 +18,7 @@ from tensorfleet.graph import framework
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.control_flow.control import group
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Function:
         return str(self._options.get("func_name") or getattr(self._func, "__name__", "function")).strip("<>")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results of a call.
+        """The results of a call; its operation, if the function returns none.
 
         Raises:
             ValueError: another number of arguments than was declared, tensors of other dtypes, or a result
@@ -127,8 +128,12 @@ class Function:
             return self._results(inputs)
 
     def _results(self, inputs: Sequence[Tensor]) -> Any:
-        """What the function returns, with the shapes that are told of it."""
+        """What the function returns, with the shapes told of it; if nothing, the operation that runs it."""
+        graph = framework.get_default_graph()
+        before = len(graph.get_operations())
         results = self._func(*inputs)
+        if results is None:
+            return group(*graph.get_operations()[before:])
         self._check(results)
         shape_func = self._options.get("shape_func")
         if shape_func is not None:
@@ -138,7 +143,7 @@ class Function:
         return results
 
     def _check(self, results: Any) -> None:
-        outputs = results if isinstance(results, (list, tuple)) else [] if results is None else [results]
+        outputs = results if isinstance(results, (list, tuple)) else [results]
         if any(output is None for output in outputs):
             raise ValueError(f"Function {self.name} can not return None.")
         names = self._options.get("out_names")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tensorfleet.contrib.more_cells import EmbeddingWrapper, OutputProjectionWrapper, linear
+from tensorfleet.core.nest import pack_sequence_as
 from tensorfleet.core.structures import flatten, is_nested
 from tensorfleet.ops.array.constants import zeros
 from tensorfleet.ops.array.identity import stop_gradient
 from tensorfleet.ops.array.joining import concat, stack
 from tensorfleet.ops.array.shaping import reshape, shape
+from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.math.elementwise import tanh
 from tensorfleet.ops.math.extrema import argmax
 from tensorfleet.ops.math.reduction import reduce_sum
@@ -132,11 +135,11 @@ def embedding_rnn_seq2seq(
     num_decoder_symbols: int,
     embedding_size: int,
     output_projection: Any = None,
-    feed_previous: bool = False,
+    feed_previous: Any = False,
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """`basic_rnn_seq2seq` of symbols (`embedding_rnn_seq2seq`); `feed_previous` is a bool."""
+    """`basic_rnn_seq2seq` of symbols (`embedding_rnn_seq2seq`); `feed_previous` is a bool, or a tensor."""
     import copy
 
     with variable_scope(scope or "embedding_rnn_seq2seq") as current:
@@ -145,21 +148,39 @@ def embedding_rnn_seq2seq(
         _, state = static_rnn(encoder, encoder_inputs, dtype=dtype)
         if output_projection is None:
             cell = OutputProjectionWrapper(cell, num_decoder_symbols)
-        return embedding_rnn_decoder(
+        decode = partial(
+            embedding_rnn_decoder,
             decoder_inputs,
             state,
             cell,
             num_decoder_symbols,
             embedding_size,
             output_projection=output_projection,
-            feed_previous=_bool(feed_previous),
         )
+        return _decoded(decode, feed_previous, state, len(decoder_inputs))
 
 
-def _bool(feed_previous: Any) -> bool:
-    if not isinstance(feed_previous, bool):
-        raise NotImplementedError("feed_previous as a tensor is not part of TensorFleet: give a bool.")
-    return feed_previous
+def _decoded(
+    decode: Callable[..., tuple[list[Any], Any]], feed_previous: Any, state: Any, count: int
+) -> tuple[list[Any], Any]:
+    """What a decoder of `count` inputs gives; a tensor decides in each step whether its outputs are fed back.
+
+    Args:
+        decode: the decoder, a function of `feed_previous` and `update_embedding_for_previous`.
+        state: a state with the structure of the decoder's last one.
+    """
+    if isinstance(feed_previous, bool):
+        return decode(feed_previous=feed_previous)
+
+    def branch(feeds: bool) -> list[Any]:
+        # The first branch makes the variables of both. As in TensorFlow, the embedding learns nothing from what
+        # is fed back here.
+        with variable_scope(get_variable_scope(), reuse=None if feeds else True):
+            outputs, last = decode(feed_previous=feeds, update_embedding_for_previous=False)
+        return [*outputs, *flatten(last)]
+
+    found = cond(feed_previous, lambda: branch(True), lambda: branch(False))
+    return found[:count], pack_sequence_as(state, found[count:])
 
 
 def attention_decoder(
@@ -290,7 +311,7 @@ def embedding_attention_seq2seq(
     embedding_size: int,
     num_heads: int = 1,
     output_projection: Any = None,
-    feed_previous: bool = False,
+    feed_previous: Any = False,
     dtype: Any = None,
     scope: Any = None,
     initial_state_attention: bool = False,
@@ -307,7 +328,8 @@ def embedding_attention_seq2seq(
         if output_projection is None:
             cell = OutputProjectionWrapper(cell, num_decoder_symbols)
             size = num_decoder_symbols
-        return embedding_attention_decoder(
+        decode = partial(
+            embedding_attention_decoder,
             decoder_inputs,
             state,
             states,
@@ -317,6 +339,6 @@ def embedding_attention_seq2seq(
             num_heads=num_heads,
             output_size=size,
             output_projection=output_projection,
-            feed_previous=_bool(feed_previous),
             initial_state_attention=initial_state_attention,
         )
+        return _decoded(decode, feed_previous, state, len(decoder_inputs))

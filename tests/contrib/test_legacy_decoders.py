@@ -16,9 +16,8 @@ def model(attends: bool, feed_previous: Any) -> tuple[list[Any], Any]:
     tf.set_random_seed(3)
     symbols = [tf.constant([i, i + 2]) for i in range(LENGTH)]
     cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(SIZE) for _ in range(2)])
-    build = tf.contrib.legacy_seq2seq.embedding_rnn_seq2seq
-    if attends:
-        build = tf.contrib.legacy_seq2seq.embedding_attention_seq2seq
+    legacy: Any = tf.contrib.legacy_seq2seq
+    build = legacy.embedding_attention_seq2seq if attends else legacy.embedding_rnn_seq2seq
     with tf.variable_scope("model", initializer=tf.random_uniform_initializer(-1.0, 1.0, seed=5)):
         return build(symbols, symbols, cell, SYMBOLS, SYMBOLS, SIZE, feed_previous=feed_previous)
 

@@ -173,8 +173,8 @@ def _decoded(
         return decode(feed_previous=feed_previous)
 
     def branch(feeds: bool) -> list[Any]:
-        # The first branch makes the variables of both. As in TensorFlow, the embedding learns nothing from what
-        # is fed back here.
+        # The first branch makes the variables of both. The embedding learns nothing from what is fed back, as
+        # in TensorFlow.
         with variable_scope(get_variable_scope(), reuse=None if feeds else True):
             outputs, last = decode(feed_previous=feeds, update_embedding_for_previous=False)
         return [*outputs, *flatten(last)]

@@ -16,7 +16,14 @@ from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet.records.compression import KINDS, inflated
 from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, results, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    each_string,
+    host_array,
+    invalid,
+    results,
+    shape_text,
+)
 from tensorfleet_service.records.columns import object_array
 from tensorfleet_service.records.csv import Format, column
 from tensorfleet_service.threads.running import check as check_step
@@ -41,7 +48,7 @@ def decode_csv(node: KernelNode) -> Kernel:
             if default.size > 1:
                 raise invalid(f"There should only be 1 default per field but field {i} has {default.size}")
         columns: list[list[Any]] = [[] for _ in types]
-        for number, record in enumerate(records.reshape(-1).tolist()):
+        for number, record in enumerate(each_string(records)):
             fields = form.take(form.fields(record))
             if len(fields) != count:
                 raise invalid(f"Expect {count} fields but have {len(fields)} in record {number}")
@@ -119,7 +126,7 @@ def serialize_tensor(node: KernelNode) -> Kernel:
 def decode_json_example(node: KernelNode) -> Kernel:
     def run(texts: Any) -> Any:
         found = []
-        for text in texts.reshape(-1).tolist():
+        for text in each_string(texts, 64):
             try:
                 found.append(Parse(text, Example()).SerializeToString())
             except (ParseError, UnicodeDecodeError) as e:

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cluster.networks import Network
@@ -23,7 +23,7 @@ class Served:
     Args:
         spec: the cluster's addresses.
         network: the host that it is on, or None: this one.
-        before: called in the process before it becomes the task, as to limit its resources.
+        descriptors: the limit on its descriptors, or None: that of this process.
         settings: environment variables.
     """
 
@@ -33,15 +33,15 @@ class Served:
         job: str,
         task: int,
         network: Network | None = None,
-        before: Callable[[], None] | None = None,
+        descriptors: int | None = None,
         **settings: str,
     ) -> None:
         self.name = f"/job:{job}/replica:0/task:{task}"
         self.address = spec[job][task]
         self.network = network
-        self._before = before
         self._command = [
             *([] if network is None else ["nsenter", f"--net={network.path}"]),
+            *([] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh"]),
             *(sys.executable, "-m", "tensorfleet.cli.main", "serve"),
             *("--job-name", job, "--task-index", str(task), "--cluster-spec", json.dumps(spec)),
         ]
@@ -59,7 +59,6 @@ class Served:
             stdout=self._log,
             stderr=subprocess.STDOUT,
             env=self._environment,
-            preexec_fn=self._before,
         )
 
     def wait_ready(self) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import random
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -96,8 +94,7 @@ sys.stdin.read()
 
 def test_a_task_without_free_descriptors_goes_on_training() -> None:
     """Clients come until there are no descriptors; all can come when others have left."""
-    limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
-    with one_task(before=limit) as task:
+    with one_task(descriptors=DESCRIPTORS) as task:
         counting = Counting(task.address)
         counting.step()
         idle = len(task.files())

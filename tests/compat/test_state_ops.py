@@ -67,8 +67,9 @@ def test_seeded_floats(
     got, expected = three_runs_ours(op_type, inputs, attrs), three_runs_real(op_type, inputs, attrs)
     for ours, theirs in zip(got, expected, strict=True):
         assert ours.dtype == theirs.dtype
-        if dtype is dtypes.float32 and "Normal" in op_type:
-            # The C library's log, sin and cos err by up to one unit in the last place.
+        if dtype in (dtypes.float32, dtypes.float64) and "Normal" in op_type:
+            # The C library's log, sin and cos, or NumPy's, err by up to one unit in the last place, on some
+            # processors.
             np.testing.assert_array_max_ulp(ours, theirs, 4)
             assert (ours == theirs).mean() > 0.9
         else:

@@ -35,9 +35,18 @@ _Where = tuple[str, Key]
 
 
 class Fail(Protocol):
-    """Ends the member with this number by an error, of which it tells the others of its round, or not."""
+    """Ends the member with this number by an error.
 
-    def __call__(self, number: int, error: errors.OpError, tells: bool = True) -> None: ...
+    It tells the others of its round of this error or, if given, `told`, unless `tells` is false.
+    """
+
+    def __call__(
+        self,
+        number: int,
+        error: errors.OpError,
+        tells: bool = True,
+        told: errors.OpError | None = None,
+    ) -> None: ...
 
 
 class StandingRounds:
@@ -52,6 +61,7 @@ class StandingRounds:
         pool: Pool,
         deadlines: Deadlines,
         fail: Fail,
+        tell_undone: Callable[[Sequence[Place], int, Key, int, errors.OpError], None],
     ) -> None:
         self._records = records
         self._connections = connections
@@ -60,6 +70,7 @@ class StandingRounds:
         self._pool = pool
         self._deadlines = deadlines
         self._fail = fail
+        self._tell_undone = tell_undone
         self._leaves: OrderedDict[_Where, Standing] = OrderedDict()
         self._retired: OrderedDict[_Where, Standing] = OrderedDict()
         self._watching = False
@@ -203,6 +214,7 @@ class StandingRounds:
             "known": member.group.members,
             "after": None if found is None else (found.base, found.rounds),
             "record": member.group.number,
+            "step": member.step,
         }
 
     def completed(self, number: int, member: CollectiveMember) -> None:
@@ -235,6 +247,7 @@ class StandingRounds:
             # Before others may come again.
             self._link.stopped(member.call.device, member.call.key, error.message)
         self._void(found, member.round_id, error)
+        self._tell_undone(found.tasks, member.round_id, member.call.key, member.step, error)
 
     def stopped(self, device: str, key: Key, text: str) -> None:
         """Handles that a device will not come."""

@@ -13,7 +13,6 @@ from tensorfleet_service.collectives.call import Call, Key, Place, Verb, error_f
 from tensorfleet_service.collectives.device_value import DeviceValue
 from tensorfleet_service.collectives.standing import Standing, standing
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.worker.collectives.sender import ChunkSender
 
 if TYPE_CHECKING:
@@ -283,11 +282,9 @@ class StandingRounds:
         if error is not None:
             fields["error"] = error_fields(error)
         connections = self._connections
-        for task, incarnation in found.tasks:
-            if not connections.is_alive((task, incarnation)) or task == connections.here[0]:
-                continue
-            peer = connections.existing(task)
-            if isinstance(peer, Peer):
+        for place in found.tasks:
+            peer = connections.stream(place)
+            if peer is not None:
                 connections.tell(peer, Verb.VOID, round_id, fields)
 
     def voided(self, round_id: int, fields: dict[str, Any]) -> None:

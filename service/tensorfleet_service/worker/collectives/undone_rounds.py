@@ -20,10 +20,10 @@ from tensorfleet_service.collectives.call import Key, Place, Verb, describe, err
 from tensorfleet_service.collectives.member import Undone
 from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.peer import Peer
 
 if TYPE_CHECKING:
     from tensorfleet_service.collectives.member import CollectiveMember, Group
+    from tensorfleet_service.net.peer import Peer
     from tensorfleet_service.threads.deadlines import Deadlines
     from tensorfleet_service.worker.collectives.connections import Connections
     from tensorfleet_service.worker.collectives.leader_link import LeaderLink
@@ -59,25 +59,30 @@ class UndoneRounds:
         connections = self._connections
         number = next(self._numbers)
         asked: set[Place] = set()
+        unreached = []
         for place in dict.fromkeys(tasks):
-            if place == connections.here:
-                continue
-            peer = connections.existing(place[0])
-            if isinstance(peer, Peer) and peer.incarnation == place[1]:
+            peer = connections.stream(place)
+            if peer is not None:
                 connections.tell(peer, Verb.UNDONE, round_id, fields | {"ask": number})
                 asked.add(place)
+            elif place != connections.here:
+                unreached.append(place)
+        leader = self._link.peer()
+        if unreached and leader is not None:
+            # What these are told by the leader reaches them before the result of any later round with this task.
+            connections.tell(leader, Verb.UNDONE, round_id, fields | {"ask": number, "tasks": unreached})
+            asked.add((leader.task, leader.incarnation))
         self._ask(number, asked)
         self.undo(round_id, fields)
 
     def leave(self, number: int, member: CollectiveMember, error: errors.OpError) -> None:
         """Tells the leader of a member that leaves; a round that it has answered already is undone by it."""
         fields = error_fields(error) | {"step": member.step}
-        link = self._link
-        peer = None if link.is_here else self._connections.existing(link.task)
-        if isinstance(peer, Peer):
+        leader = self._link.peer()
+        if leader is not None:
             fields["ask"] = asked = next(self._numbers)
-            self._ask(asked, {(peer.task, peer.incarnation)})
-        link.tell(Verb.LEAVE, number, fields)
+            self._ask(asked, {(leader.task, leader.incarnation)})
+        self._link.tell(Verb.LEAVE, number, fields)
 
     def step_failed(self, step: int, error: errors.OpError) -> None:
         """Tells the others of the rounds whose results a failed step has had."""
@@ -139,8 +144,17 @@ class UndoneRounds:
     # Of the steps of others
 
     def receive(self, peer: Peer, round_id: int, fields: dict[str, Any]) -> None:
-        """Handles that a round has not counted for a member of another task, and answers."""
+        """Handles that a round has not counted for a member of another task, and answers.
+
+        Args:
+            fields: with "tasks" to which this one, the leader, is to hand it on.
+        """
         self.undo(round_id, fields)
+        about = {name: fields[name] for name in ("key", "step", "code", "text")}
+        for task, incarnation in fields.get("tasks", ()):
+            other = self._connections.stream((str(task), int(incarnation)))
+            if other is not None:
+                self._connections.tell(other, Verb.UNDONE, round_id, about)
         if "ask" in fields:
             self._connections.tell(peer, Verb.HEARD, int(fields["ask"]), {})
 

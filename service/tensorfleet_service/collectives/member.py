@@ -44,13 +44,14 @@ class Group:
     Attributes:
         counted: the last round of each collective that the device has the result of, by instance key.
         undone: what the step that it has counted in, or the device's next collective, has to fail for.
+        told: the number of the last step that had to fail for such a thing of an earlier one, and that.
         members: the members of the last successful collective, with the incarnations of their tasks.
         failures: the number of its collectives that have failed here.
         communicator: the device's part of the group's NCCL communicator, once there is one.
         number: that of the record among those of the process, from 1 on.
     """
 
-    __slots__ = ("__weakref__", "communicator", "counted", "failures", "members", "number", "undone")
+    __slots__ = ("__weakref__", "communicator", "counted", "failures", "members", "number", "told", "undone")
 
     def __init__(self) -> None:
         self.number = next(_numbers)
@@ -59,6 +60,7 @@ class Group:
         self.failures = 0
         self.counted: dict[int, Counted] = {}
         self.undone: Undone | None = None
+        self.told: tuple[int, Undone] | None = None
 
     def count(self, instance_key: int, counted: Counted) -> None:
         """Notes a round that has counted."""

@@ -331,9 +331,8 @@ class Worker:
         self.rendezvous.fail(step_id, error)
         if step is not None:
             step.fail(error)
-        else:
-            # Its part here may have ended well, and what others have from that does not count.
-            self.collectives.step_failed(step_id, error)
+        # Its part here may have ended well, and what others have from that does not count.
+        self.collectives.step_failed(step_id, error)
 
     def task_lost(self, task: str, error: errors.OpError) -> None:
         """Ends the steps that wait for tensors of a task whose connection is lost."""

@@ -74,7 +74,12 @@ class Collectives:
         self._host_rounds = HostRounds(self._records, self._connections, self._finished, self._broken)
         self._gpu_rounds = GpuRounds(self._finished, self._gpu_round_failed)
         self._undone = UndoneRounds(
-            self._records, self._connections, self._link, self._deadlines, self._end_member
+            self._records,
+            self._connections,
+            self._link,
+            self._deadlines,
+            self._end_member,
+            lambda *where: self._standing.take_back(*where),
         )
         self._standing = StandingRounds(
             self._records,
@@ -126,9 +131,9 @@ class Collectives:
         step = RUNNING.step
         with self._records.locked():
             number = next(self._records.numbers)
-            future = Future(partial(self._leave, number), self)
-            member = CollectiveMember(call, value, future, group)
-            member.step = step.id if isinstance(step, Step) else 0
+            step_id = step.id if isinstance(step, Step) else 0
+            future = Future(partial(self._leave, number, step_id), self)
+            member = CollectiveMember(call, value, future, group, step=step_id)
             refusal = self._undone.refusal(member) if group.undone is not None else None
             self._records.members[number] = member
             if refusal is not None:
@@ -161,10 +166,12 @@ class Collectives:
             return f"{member.call.title}: the data of the other members"
         return f"{member.call.title}: the other members, to join at its leader {self._link.task}"
 
-    def _leave(self, number: int, future: Future) -> None:
+    def _leave(self, number: int, step_id: int, future: Future) -> None:
+        """Takes a member out whose step has failed."""
         with self._records.locked():
             member = self._records.members.pop(number, None)
             if member is None:
+                self._undone.step_failed(step_id, errors.AbortedError(None, None, "it has ended"))
                 return
             member.group.failures += 1
             self._records.end_round(member.round_id)

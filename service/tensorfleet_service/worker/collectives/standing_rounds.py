@@ -248,6 +248,13 @@ class StandingRounds:
         self._void(found, member.round_id, error)
         self._tell_undone(found.tasks, member.round_id, member.call.key, member.step, error)
 
+    def take_back(self, device: str, key: Key, round_id: int) -> None:
+        """Handles that the result of a round does not count: others may still wait in it, for its next try."""
+        self._retire((device, key))
+        found = self._retired.get((device, key))
+        if found is not None and found.round_id() == round_id:
+            found.rounds -= 1
+
     def stopped(self, device: str, key: Key, text: str) -> None:
         """Handles that a device will not come."""
         found = self._retire((device, key))

@@ -22,7 +22,7 @@ from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.net import limits, timeouts
 
 if TYPE_CHECKING:
-    from tensorfleet_service.collectives.member import CollectiveMember, Group
+    from tensorfleet_service.collectives.member import CollectiveMember, Counted, Group
     from tensorfleet_service.net.peer import Peer
     from tensorfleet_service.threads.deadlines import Deadlines
     from tensorfleet_service.worker.collectives.connections import Connections
@@ -31,21 +31,33 @@ if TYPE_CHECKING:
     from tensorfleet_service.worker.collectives.standing_rounds import Fail
 
 
+NOT_COUNTED = "does not count"
+"""What a step says that fails in place of an earlier one."""
+
+
 class UndoneRounds:
     """Tells other tasks of failed steps, and hears of theirs; under the lock of `records`, but for `when_heard`.
 
     Args:
         fail: ends the member with this number by an error.
+        take_back: has a device count a round as one that it has not taken part in.
     """
 
     def __init__(
-        self, records: Records, connections: Connections, link: LeaderLink, deadlines: Deadlines, fail: Fail
+        self,
+        records: Records,
+        connections: Connections,
+        link: LeaderLink,
+        deadlines: Deadlines,
+        fail: Fail,
+        take_back: Callable[[str, Key, int], None],
     ) -> None:
         self._records = records
         self._connections = connections
         self._link = link
         self._deadlines = deadlines
         self._fail = fail
+        self._take_back = take_back
         self._numbers = itertools.count(1)
         self._undone: OrderedDict[int, tuple[int, Key, errors.OpError]] = OrderedDict()  # by rounds
         self._asked: dict[int, set[Place]] = {}  # who has not answered
@@ -86,16 +98,32 @@ class UndoneRounds:
 
     def step_failed(self, step: int, error: errors.OpError) -> None:
         """Tells the others of the rounds whose results a failed step has had."""
-        counted = []
-        for device, group_key, group in self._records.groups():
+        if not step:
+            return  # the body of a function: it is not known which step it is of
+        for _, _, group in self._records.groups():
             if group.undone is not None and group.undone.step == step:
                 group.undone = None  # it has failed, as it had to
-            for instance_key, found in group.take_counted(step):
-                text = f"the step of its member {device} has failed after it: {error.message}"
-                counted.append((found, (group_key, instance_key), errors.AbortedError(None, None, text)))
-        for found, key, failure in counted:
+            if group.told is not None and group.told[0] == step and NOT_COUNTED not in error.message:
+                group.undone = group.told[1]  # the step has ended for another reason, and said nothing of it
+                group.told = None
+        counted = self._take_counted(step)
+        self._give_back(counted)
+        for device, key, found in counted:
+            text = f"the step of its member {device} has failed after it: {error.message}"
             places = [(task_of(device), incarnation) for device, incarnation in found.members]
-            self.tell(places, found.round_id, key, step, failure)
+            self.tell(places, found.round_id, key, step, errors.AbortedError(None, None, text))
+
+    def _take_counted(self, step: int) -> list[tuple[str, Key, Counted]]:
+        """Removes and returns the rounds that have counted in a step, with their devices and keys."""
+        return [
+            (device, (group_key, instance_key), found)
+            for device, group_key, group in self._records.groups()
+            for instance_key, found in group.take_counted(step)
+        ]
+
+    def _give_back(self, counted: list[tuple[str, Key, Counted]]) -> None:
+        for device, key, found in counted:
+            self._take_back(device, key, found.round_id)
 
     def _ask(self, number: int, places: set[Place]) -> None:
         if places:
@@ -172,8 +200,7 @@ class UndoneRounds:
                 self._undo(device, group, found.step, (group_key, instance_key), error)
 
     def _undo(self, device: str, group: Group, step: int, key: Key, error: errors.OpError) -> None:
-        for _, _, other in self._records.groups():
-            other.take_counted(step)  # a step is undone once, whatever it has counted
+        counted = self._take_counted(step)  # a step is undone once, whatever it has counted
         undone = Undone(step, key, error)
         own = [
             (number, member)
@@ -193,6 +220,7 @@ class UndoneRounds:
                 self._fail(number, refusal, told=told)
                 if member.is_known:
                     self._link.tell(Verb.LEAVE, number, error_fields(told))
+        self._give_back(counted)
 
     def of_result(self, round_id: int, member: CollectiveMember) -> errors.OpError | None:
         """The error for a member that gets its result, if that does not count."""
@@ -213,8 +241,8 @@ class UndoneRounds:
         why = undone.error.message
         if undone.step and member.step == undone.step:
             return _ended(member, undone.key, undone.error)
-        group.undone = None
-        text = f"{member.call.title}: the last result of {describe(undone.key)} does not count: {why}"
+        group.undone, group.told = None, (member.step, undone)
+        text = f"{member.call.title}: the last result of {describe(undone.key)} {NOT_COUNTED}: {why}"
         return errors.from_code(undone.error.error_code, text)
 
 

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple, Protocol
 from tensorfleet.core import errors
 from tensorfleet_service.collectives.call import Call, Key, Place
 from tensorfleet_service.collectives.standing import Standing
-from tensorfleet_service.net import limits
 from tensorfleet_service.threads.future import Future
 
 _numbers = itertools.count(1)
+
+_REMEMBERED_KEYS = 1_000
+"""Collectives of a group whose last rounds are remembered."""
 
 
 class Counted(NamedTuple):
@@ -66,7 +68,7 @@ class Group:
         """Notes a round that has counted."""
         self.members = counted.members
         self.counted[instance_key] = counted
-        if len(self.counted) > limits.REMEMBERED_GROUPS:
+        if len(self.counted) > _REMEMBERED_KEYS:
             del self.counted[next(iter(self.counted))]
 
     def take_counted(self, step: int) -> list[tuple[int, Counted]]:

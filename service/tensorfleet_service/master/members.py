@@ -74,7 +74,7 @@ class Member(ABC):
         """Ends a step on the task, without waiting."""
 
     def when_heard(self, function: Callable[[], None]) -> None:
-        """Calls a function once others have heard of what has failed on the task, as far as that is known here."""
+        """Calls a function once others have heard of what has failed on the task, if that is known here."""
         function()
 
     def end_step(self, step_id: int) -> None:  # noqa: B027 - only some keep something of it

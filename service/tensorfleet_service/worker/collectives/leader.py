@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
-from tensorfleet_service.collectives.call import Call, Key, Place, Verb, describe, error_fields, error_of, order
+from tensorfleet_service.collectives.call import (
+    Call,
+    Key,
+    Place,
+    Verb,
+    describe,
+    error_fields,
+    error_of,
+    order,
+)
 from tensorfleet_service.collectives.ring import combine
 from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.feed_layout import task_of
@@ -87,7 +96,7 @@ class Leader:
         self._rounds: dict[int, LedRound] = {}
         self._joins: dict[tuple[Place, int], LedRound] = {}
         self._communicators: dict[int, tuple[list[tuple[str, int, int]], str]] = {}
-        # What may be undone: small rounds by the joins of their members, and others that have failed for some.
+        # What may be undone: small rounds by their members' joins, and others that have failed for some.
         self._answered: OrderedDict[tuple[Place, int], LedRound] = OrderedDict()
         self._failed: OrderedDict[int, tuple[LedRound, errors.OpError, int]] = OrderedDict()
         self._stops: deque[tuple[float, Key, str, str]] = deque(maxlen=_REMEMBERED_STOPS)
@@ -138,7 +147,9 @@ class Leader:
         answered = self._answered.get((place, number))
         if answered is not None:
             # It has left before it got its result, which has counted for the others.
-            others = [join for join in answered.joins.values() if (join.place, join.number) != (place, number)]
+            others = [
+                join for join in answered.joins.values() if (join.place, join.number) != (place, number)
+            ]
             self._undo(answered, others, error, step)
 
     def _undo(self, ended: LedRound, done: Iterable[Join], error: errors.OpError, step: int) -> None:
@@ -321,7 +332,9 @@ class Leader:
         if ended.deadline is not None and ended.deadline.pending:
             ended.deadline.cancel()
 
-    def _fail(self, failed: LedRound, error: errors.OpError, lost: Place | None = None, step: int = 0) -> None:
+    def _fail(
+        self, failed: LedRound, error: errors.OpError, lost: Place | None = None, step: int = 0
+    ) -> None:
         """Ends a round for all members that have come, because of a lost task, or of a member's step."""
         self._communicators.pop(failed.key[0], None)
         self._forget(failed)

@@ -249,7 +249,7 @@ class StandingRounds:
         self._tell_undone(found.tasks, member.round_id, member.call.key, member.step, error)
 
     def take_back(self, device: str, key: Key, round_id: int) -> None:
-        """Handles that the result of a round does not count: others may still wait in it, for its next try."""
+        """Handles that the result of a round does not count: others may still wait in it."""
         self._retire((device, key))
         found = self._retired.get((device, key))
         if found is not None and found.round_id() == round_id:

@@ -1,4 +1,4 @@
-"""UndoneRounds: what becomes of rounds that have counted for some members, and not for the step of another one.
+"""UndoneRounds: what becomes of rounds that have counted for some members, and not for another one's step.
 
 No exchange of messages lets all members end a round in the same way if each may end at any moment: whoever
 sends the last one cannot know that it arrives. So a member whose step fails tells the others of every round
@@ -36,7 +36,7 @@ NOT_COUNTED = "does not count"
 
 
 class UndoneRounds:
-    """Tells other tasks of failed steps, and hears of theirs; under the lock of `records`, but for `when_heard`.
+    """Tells other tasks of failed steps, and hears of theirs; under the lock, but for `when_heard`.
 
     Args:
         fail: ends the member with this number by an error.
@@ -66,7 +66,7 @@ class UndoneRounds:
     # Of this task's steps
 
     def tell(self, tasks: Iterable[Place], round_id: int, key: Key, step: int, error: errors.OpError) -> None:
-        """Tells the tasks of a round that it has not counted for a member here, whose step has this number."""
+        """Tells the tasks of a round that it has not counted for a member here, and for its step."""
         fields = {"key": key, "step": step} | error_fields(error)
         connections = self._connections
         number = next(self._numbers)
@@ -81,7 +81,7 @@ class UndoneRounds:
                 unreached.append(place)
         leader = self._link.peer()
         if unreached and leader is not None:
-            # What these are told by the leader reaches them before the result of any later round with this task.
+            # The leader's word reaches these before the result of any later round with this task.
             connections.tell(leader, Verb.UNDONE, round_id, fields | {"ask": number, "tasks": unreached})
             asked.add((leader.task, leader.incarnation))
         self._ask(number, asked)
@@ -135,8 +135,8 @@ class UndoneRounds:
     def when_heard(self, function: Callable[[], None]) -> None:
         """Calls a function when the others have heard of the steps that have failed until now.
 
-        It does not wait for those that are lost, nor longer than HEARD_SECONDS. The function is called without
-        the lock, by this thread or another one, and must not block.
+        It does not wait for those that are lost, nor longer than HEARD_SECONDS. The function is called
+        without the lock, by this thread or another one, and must not block.
         """
         if self._asked:
             with self._records.locked():

@@ -59,6 +59,7 @@ def compile_extensions(root: Path, folder: Path) -> list[str]:
         "pool",
         "pooling",
         "product",
+        "sequences",
     )
     units: list[tuple[str, str, tuple[str, ...]]] = [(name, f"{name}.c", dispatch) for name in plain]
     for source, flags in BY_VARIANT.items():

@@ -69,9 +69,26 @@ static int prepare(struct run *run, const struct convolution *c, struct convolut
   return 1;
 }
 
+/* Numbers that are needed next, from `at` on, are on their way from memory while others are multiplied; where it came to. */
+static const float *fetch(const float *at, const float *end, long numbers) {
+  for (; numbers > 0 && at < end; numbers -= LINE, at += LINE) __builtin_prefetch(at, 0, 2);
+  return at;
+}
+
+static const float *fetch_to_write(const float *at, const float *end, long numbers) {
+  for (; numbers > 0 && at < end; numbers -= LINE, at += LINE) __builtin_prefetch(at, 1, 2);
+  return at;
+}
+
 static void run_filters(void *context, long begin, long end) {
   const struct run *run = context;
   winograd->filters(run->c->weights, run->c->depth, run->c->filters, run->taps, begin, end, run->filters);
+}
+
+/* Where the rows of an image from `first` of the output on begin, or the next image. */
+static const float *images_from(const struct convolution *c, long image, long first) {
+  const long row = first < c->out_height ? first + c->window_height - 1 - c->top : c->height;
+  return c->images + (image * c->height + (row < c->height ? row : c->height)) * c->width * c->depth;
 }
 
 /* Bands of images. */
@@ -83,6 +100,9 @@ static void run_convolve(void *context, long begin, long end) {
   if (buffer == NULL) return;
   float *images = buffer + band_size(c, c->band), *sums = images + run->points * apart;
   const long pitch = c->padded_width * c->depth, out_pitch = run->out_width * c->filters;
+  const long panels = (c->filters + winograd->columns - 1) / winograd->columns * winograd->columns * c->depth;
+  const float *images_end = c->images + c->count * c->height * c->width * c->depth;
+  const float *out_end = c->out + c->count * run->out_height * out_pitch;
   for (long part = begin; part < end; part++) {
     const long image = part / c->bands, first = part % c->bands * c->band;
     const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
@@ -90,6 +110,7 @@ static void run_convolve(void *context, long begin, long end) {
     float *out = c->out + (image * run->out_height + first) * out_pitch;
     const long all = rows / 2 * run->wide;
     int is_finite = 1;
+    const float *next = images_from(c, image, first + rows), *next_out = out;
     for (long from = 0; from < all; from += run->block) {
       const long to = all - from < run->block ? all : from + run->block;
       for (long t = from, some; t < to; t += some) {
@@ -98,7 +119,12 @@ static void run_convolve(void *context, long begin, long end) {
         winograd->images(in + 2 * y * pitch + 2 * x * c->depth, pitch, c->depth, some, c->depth, run->taps,
                          images + (t - from) * c->depth, apart);
       }
-      winograd->product(images, apart, to - from, c->depth, run->filters, c->filters, run->points, sums, sums_apart);
+      for (long p = 0; p < run->points; p++) {
+        next = fetch(next, images_end, 4 * run->block * c->depth / run->points);
+        next_out = fetch_to_write(next_out, out_end, 4 * run->block * c->filters / run->points);
+        winograd->product(images + p * apart, to - from, c->depth, run->filters + p * panels, c->filters,
+                          sums + p * sums_apart);
+      }
       for (long t = from, some; t < to; t += some) {
         const long y = t / run->wide, x = t % run->wide;
         some = to - t < run->wide - x ? to - t : run->wide - x;
@@ -142,6 +168,8 @@ static void run_filter(void *context, long begin, long end) {
   float *images = buffer + band_size(c, c->band), *points = images + run->points * apart;
   const long pitch = c->padded_width * c->depth, gradient_pitch = run->out_width * c->filters;
   const long matrix = c->depth * c->filters;
+  const float *images_end = c->images + c->count * c->height * c->width * c->depth;
+  const float *gradient_end = c->gradient + c->count * run->out_height * gradient_pitch;
   for (long part = begin; part < end; part++) {
     const long group = part / c->chunks, channel = part % c->chunks * chunk;
     const long channels = c->depth - channel < chunk ? c->depth - channel : chunk;
@@ -149,11 +177,14 @@ static void run_filter(void *context, long begin, long end) {
     for (long p = 0; p < run->points; p++)
       memset(sums + p * matrix, 0, sizeof(float) * (size_t)(channels * c->filters));
     long filled = 0;
+    const float *next = NULL;
     for (long image = group * c->count / c->groups; image < (group + 1) * c->count / c->groups; image++)
       for (long first = 0; first < c->out_height; first += c->band) {
         const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
         const float *in = rows_of(c, image, first, rows, buffer) + channel;
         const float *gradient = c->gradient + (image * run->out_height + first) * gradient_pitch;
+        const float *next_gradient, *band_end = images_from(c, image, first + rows);
+        if (next < band_end) next = band_end;
         for (long t = 0, some; t < rows / 2 * run->wide; t += some) {
           const long y = t / run->wide, x = t % run->wide;
           some = run->wide - x < run->block - filled ? run->wide - x : run->block - filled;
@@ -164,11 +195,18 @@ static void run_filter(void *context, long begin, long end) {
                              points + filled * c->filters, gradient_apart);
           filled += some;
           if (filled < run->block) continue;
-          winograd->outer(images, apart, points, gradient_apart, filled, channels, c->filters, run->points, sums, matrix);
+          next_gradient = gradient + 2 * y * gradient_pitch + 2 * (x + some) * c->filters;
+          for (long p = 0; p < run->points; p++) {
+            next = fetch(next, images_end, 4 * run->block * c->depth / run->points);
+            next_gradient = fetch(next_gradient, gradient_end, 4 * run->block * c->filters / run->points);
+            winograd->outer(images + p * apart, points + p * gradient_apart, filled, channels, c->filters,
+                            sums + p * matrix);
+          }
           filled = 0;
         }
       }
-    winograd->outer(images, apart, points, gradient_apart, filled, channels, c->filters, run->points, sums, matrix);
+    for (long p = 0; p < run->points; p++)
+      winograd->outer(images + p * apart, points + p * gradient_apart, filled, channels, c->filters, sums + p * matrix);
   }
   free(buffer);
 }

@@ -21,15 +21,13 @@ struct winograd {
                    long apart);
   /* Filters [taps, taps, depth, filters], of channels [from, to), as points of panels [depth, columns]. */
   void (*filters)(const float *weights, long depth, long filters, long taps, long from, long to, float *panels);
-  /* sums [tiles, filters] = in [tiles, depth] times the panels, of each point. */
-  void (*product)(const float *in, long apart, long tiles, long depth, const float *panels, long filters, long points,
-                  float *sums, long sums_apart);
+  /* sums [tiles, filters] = in [tiles, depth] times the panels, of one point. */
+  void (*product)(const float *in, long tiles, long depth, const float *panels, long filters, float *sums);
   /* Tiles of the output; 0 where one of its numbers is not finite. */
   int (*output)(const float *sums, long apart, long tiles, long filters, long taps, float *out, long pitch, long rows,
                 long columns);
-  /* sums [depth, filters] += in [tiles, channels] transposed times gradient [tiles, filters], of each point. */
-  void (*outer)(const float *in, long in_apart, const float *gradient, long apart, long tiles, long channels,
-                long filters, long points, float *sums, long sums_apart);
+  /* sums [channels, filters] += in [tiles, channels] transposed times gradient [tiles, filters], of one point. */
+  void (*outer)(const float *in, const float *gradient, long tiles, long channels, long filters, float *sums);
   /* Channels [from, to) of the gradient of the filters, of the sums of some groups; 0 where one is not finite. */
   int (*weights)(const float *sums, long groups, long depth, long filters, long taps, long from, long to, float *out);
 };

@@ -208,31 +208,29 @@ INLINE void rows_of_product(const int rows, const int vectors, const float *in, 
   }
 }
 
-static void product(const float *in, long apart, long tiles, long depth, const float *panels, long filters, long points,
-                    float *sums, long sums_apart) {
+static void product(const float *in, long tiles, long depth, const float *panels, long filters, float *sums) {
   /* Of nearly equal height: in a low one, the sums wait for each other. */
   const long made = (tiles + MOST_ROWS - 1) / MOST_ROWS, low = tiles / made, higher = tiles % made;
-  for (long p = 0; p < points; p++, in += apart, sums += sums_apart)
-    for (long f = 0; f < filters; f += COLUMNS, panels += depth * COLUMNS)
-      for (long i = 0, t = 0, rows; i < made; i++, t += rows) {
-        rows = low + (i < higher);
-#define CASE(ROWS)                                                                                          \
-  case ROWS:                                                                                                \
-    if (filters - f > WIDTH)                                                                                \
-      rows_of_product(ROWS, 2, in + t * depth, depth, panels, sums + t * filters + f, filters);             \
-    else                                                                                                    \
-      rows_of_product(ROWS, 1, in + t * depth, depth, panels, sums + t * filters + f, filters);             \
+  for (long f = 0; f < filters; f += COLUMNS, panels += depth * COLUMNS)
+    for (long i = 0, t = 0, rows; i < made; i++, t += rows) {
+      rows = low + (i < higher);
+#define CASE(ROWS)                                                                              \
+  case ROWS:                                                                                    \
+    if (filters - f > WIDTH)                                                                    \
+      rows_of_product(ROWS, 2, in + t * depth, depth, panels, sums + t * filters + f, filters); \
+    else                                                                                        \
+      rows_of_product(ROWS, 1, in + t * depth, depth, panels, sums + t * filters + f, filters); \
     break;
-        switch (rows) {
-          CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+      switch (rows) {
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
 #if MOST_ROWS == 12
-          CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+        CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #endif
-          default:
-            break;
-        }
-#undef CASE
+        default:
+          break;
       }
+#undef CASE
+    }
 }
 
 INLINE int is_finite(vector zeros) {
@@ -308,17 +306,16 @@ INLINE void rows_of_outer(const int rows, const int vectors, const float *in, lo
   }
 }
 
-static void outer(const float *in, long in_apart, const float *gradient_points, long apart, long tiles, long channels,
-                  long filters, long points, float *sums, long sums_apart) {
-  for (long p = 0; p < points; p++, in += in_apart, gradient_points += apart, sums += sums_apart)
-    for (long f = 0; f < filters; f += COLUMNS)
-      if (filters - f > WIDTH) {
-        for (long c = 0; c < channels; c += OUTER_ROWS)
-          rows_of_outer(OUTER_ROWS, 2, in + c, channels, gradient_points + f, filters, tiles, sums + c * filters + f);
-      } else {
-        for (long c = 0; c < channels; c += 2 * OUTER_ROWS)
-          rows_of_outer(2 * OUTER_ROWS, 1, in + c, channels, gradient_points + f, filters, tiles, sums + c * filters + f);
-      }
+static void outer(const float *in, const float *gradient_points, long tiles, long channels, long filters,
+                  float *sums) {
+  for (long f = 0; f < filters; f += COLUMNS)
+    if (filters - f > WIDTH) {
+      for (long c = 0; c < channels; c += OUTER_ROWS)
+        rows_of_outer(OUTER_ROWS, 2, in + c, channels, gradient_points + f, filters, tiles, sums + c * filters + f);
+    } else {
+      for (long c = 0; c < channels; c += 2 * OUTER_ROWS)
+        rows_of_outer(2 * OUTER_ROWS, 1, in + c, channels, gradient_points + f, filters, tiles, sums + c * filters + f);
+    }
 }
 
 INLINE int weights_of(const long taps, const float *sums, long groups, long depth, long filters, long from, long to,

@@ -81,7 +81,7 @@ def test_sums_of_integers_are_exact(depth: int, filters: int) -> None:
             np.testing.assert_array_equal(found, wanted)
 
 
-SAME = {"strides": [1, 1, 1, 1], "padding": b"SAME", "data_format": b"NHWC"}
+SAME: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": b"SAME", "data_format": b"NHWC"}
 
 
 @pytest.mark.parametrize("taps", [3, 5])

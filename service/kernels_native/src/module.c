@@ -19,6 +19,7 @@
 #include "records.h"
 #include "tiles.h"
 #include "updates.h"
+#include "winograd.h"
 
 extern const struct loops loops_base;
 #ifdef X86_VARIANTS
@@ -609,11 +610,13 @@ static int fill(PyObject *module) {
     loops = &loops_avx512;
     tiles = &tiles_avx512;
     updates = updates_avx512;
+    winograd = &winograd_avx512;
     instruction_set = "AVX-512";
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
     loops = &loops_avx2;
     tiles = &tiles_avx2;
     updates = updates_avx2;
+    winograd = &winograd_avx2;
     instruction_set = "AVX2";
   }
 #endif

@@ -79,7 +79,7 @@ def build(
     graph = BodyGraph(outer, by_value, copied_effects)
 
     def get(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        with outer.as_default():
+        with outer.as_default(), outer.name_scope(None):
             variable = getter(*args, **kwargs)
             graph.variables.append(variable)
             if isinstance(variable, ResourceVariable) and reads_variables:
@@ -109,7 +109,7 @@ def get_extra_vars() -> list[Any]:
 
 
 def get_extra_inputs() -> list[Tensor]:
-    """The tensors that the function which is being defined uses of outer graphs; none outside of functions."""
+    """The tensors of outer graphs that the function which is being defined uses; none outside of one."""
     graph = get_default_graph()
     return graph.captured if isinstance(graph, BodyGraph) else []
 

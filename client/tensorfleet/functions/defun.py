@@ -19,6 +19,7 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.function_calls import call_definition
 from tensorfleet.graph.function_def import definition_of
 from tensorfleet.graph.graph import Graph, get_default_graph
+from tensorfleet.graph.op_def_proto import summary, type_name
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.proto import op_def_pb2
@@ -67,8 +68,8 @@ class Defun:
         self._types = [dtypes.as_dtype(each) for each in input_types]
         self._options = kwargs
 
-    def __call__(self, func: Callable[..., Any]) -> DefinedFunction | OverloadedFunction:
-        """The decorated function.
+    def __call__(self, func: Callable[..., Any]) -> Any:
+        """The decorated function: a DefinedFunction, or an OverloadedFunction where no dtypes are known.
 
         Raises:
             ValueError: it takes another number of arguments than was declared, or arguments by keyword.
@@ -164,9 +165,9 @@ class DefinedFunction:
         return self.definition.signature
 
     @property
-    def declared_input_types(self) -> list[DType]:
+    def declared_input_types(self) -> tuple[DType, ...]:
         """The dtypes of the declared arguments."""
-        return self._types
+        return tuple(self._types)
 
     @property
     def captured_inputs(self) -> list[Tensor]:
@@ -258,7 +259,8 @@ class DefinedFunction:
         """Puts the function, those that it calls, and its gradient into a graph's library.
 
         Raises:
-            ValueError: another function of one of these names is there, or this one has two gradients.
+            InvalidArgumentError: another function of one of these names is there, or an op of that name.
+            ValueError: this function has two gradients.
         """
         if self._grad_func is not None and self._python_grad_func is not None:
             raise ValueError(f"Gradient defined twice for function {self.name}")
@@ -279,16 +281,23 @@ class DefinedFunction:
                 "experimental_".
 
         Raises:
-            ValueError: another number of arguments than was declared, an unknown keyword, or a result of the
-                function that is None.
-            TypeError: a tensor of another dtype.
+            ValueError: another number of arguments than was declared, a tensor of another dtype, an unknown
+                keyword, or a result of the function that is None.
             InvalidArgumentError: another number of results than of `out_names`.
         """
-        name = kwargs.pop("name", None)
+        tensors = [convert_to_tensor(arg) for arg in args]
+        op = self.call_with_captured([*tensors, *self.captured_inputs], **kwargs)
+        if not op.outputs:
+            return op
+        return op.outputs[0] if len(op.outputs) == 1 else tuple(op.outputs)
+
+    def call_with_captured(
+        self, tensors: Sequence[Tensor], name: str | None = None, **kwargs: Any
+    ) -> Operation:
+        """The operation of a call that is given what stands for captured tensors, too."""
         graph = get_default_graph()
         self.add_to_graph(graph)
-        tensors = [convert_to_tensor(arg) for arg in args]
-        op = _call(self.definition.signature, graph, [*tensors, *self.captured_inputs], name, kwargs)
+        op = _call(self.definition.signature, graph, tensors, name, kwargs)
         if self._shape_func is not None:
             shapes = self._shape_func(op)
             if len(shapes) != len(op.outputs):
@@ -298,9 +307,7 @@ class DefinedFunction:
                 )
             for tensor, shape in zip(op.outputs, shapes, strict=True):
                 tensor.set_shape(shape)
-        if not op.outputs:
-            return op
-        return op.outputs[0] if len(op.outputs) == 1 else tuple(op.outputs)
+        return op
 
 
 class OverloadedFunction:
@@ -393,10 +400,10 @@ def _call(
     attrs = _attributes(signature.name, options)
     opdef = call_definition(signature)
     for arg, tensor in zip(opdef.inputs, tensors, strict=True):
-        if arg.dtype is not tensor.dtype.base:
-            raise TypeError(
-                f"In op '{opdef.name}', input types ({[t.dtype.base for t in tensors]}) are not compatible "
-                f"with expected types ({[i.dtype for i in opdef.inputs]})"
+        if arg.dtype is not None and arg.dtype is not tensor.dtype.base:
+            raise ValueError(
+                f"Input '{arg.name}' passed {type_name(tensor.dtype.base)} expected {type_name(arg.dtype)} "
+                f"while building NodeDef '{name or signature.name}' using {summary(opdef)}"
             )
     return graph.add_operation(
         graph._op_definition(signature.name),
@@ -461,9 +468,7 @@ def from_library(lib: FunctionDefLibrary) -> list[DefinedFunction]:
     return list(made.values())
 
 
-def _from_definition(
-    definition: FunctionDef, grad_func: DefinedFunction | None = None
-) -> DefinedFunction:
+def _from_definition(definition: FunctionDef, grad_func: DefinedFunction | None = None) -> DefinedFunction:
     signature = definition.signature
     found = DefinedFunction(
         None,

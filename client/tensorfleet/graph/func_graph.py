@@ -66,6 +66,11 @@ class FuncGraph(Graph):
     def building_function(self) -> bool:
         return True
 
+    @property
+    def outer_graph(self) -> Graph:
+        """`outer`, by the name that programs know."""
+        return self.outer
+
     def add_argument(self, name: str, dtype: DType, dims: Dims) -> Tensor:
         """A new argument; its dtype is not a reference."""
         opdef = lookup_op("Placeholder")

@@ -297,25 +297,39 @@ class Graph(CollectingGraph):
             gradient: the name of the function that is its gradient.
 
         Raises:
-            ValueError: another function of that name is there, or has another gradient.
+            InvalidArgumentError: another function of that name is there, or has another gradient, or an op
+                has that name.
         """
+        defined: DefinedFunction | None = None
         if isinstance(function, function_pb2.FunctionDef):
             definition = function
         else:
-            definition = function.definition
-            self._defined.setdefault(function.name, function)
+            definition, defined = function.definition, function
         name = definition.signature.name
-        known = self._functions.setdefault(name, definition)
-        if known is not definition and known != definition:
-            raise ValueError(
+        known = self._functions.get(name)
+        problem = ""
+        if known is None:
+            if op_def.lookup(name) is not None:
+                problem = f"Cannot add function '{name}' because an op with the same name already exists."
+        elif known is not definition and known != definition:
+            problem = (
                 f"Cannot add function '{name}' because a different function with the same name already "
                 "exists."
             )
-        if gradient and self._function_gradients.setdefault(name, gradient) != gradient:
-            raise ValueError(
+        if not problem and gradient and self._function_gradients.get(name, gradient) != gradient:
+            problem = (
                 f"Cannot assign gradient function '{gradient}' to '{name}' because it already has gradient "
                 f"function '{self._function_gradients[name]}'"
             )
+        if problem:
+            from tensorfleet.core import errors
+
+            raise errors.InvalidArgumentError(None, None, problem)
+        self._functions.setdefault(name, definition)
+        if defined is not None:
+            self._defined.setdefault(name, defined)
+        if gradient:
+            self._function_gradients[name] = gradient
 
     def _is_function(self, name: str) -> bool:
         """Whether the library has a function of that name."""

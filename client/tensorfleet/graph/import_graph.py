@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tensorfleet.core import attr_value, gc_pause
+from tensorfleet.core import attr_value, errors, gc_pause
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.proto_field import encoded_attributes
 from tensorfleet.graph import hints
@@ -96,7 +96,10 @@ def _add_library(graph: Graph, library: FunctionDefLibrary) -> None:
     for function in library.function:
         copied = FunctionDef()  # a part of a message keeps the whole message in memory
         copied.CopyFrom(function)
-        graph._add_function(copied, gradients.get(function.signature.name))
+        try:
+            graph._add_function(copied, gradients.get(function.signature.name))
+        except errors.InvalidArgumentError as error:
+            raise ValueError(error.message) from None
 
 
 def _check_input_map(input_map: Any) -> None:

@@ -27,7 +27,8 @@ def _call(op: Operation, *grads: Any) -> list[Any]:
 def gradient_of_call(op: Operation, grads: Any, function: NameAttrList) -> list[Any]:
     """The gradient of a call of a function by a SymbolicGradient; zeros where none came."""
     given = [
-        apply_op("ZerosLike", y, name="zeros_like") if g is None else g for y, g in zip(op.outputs, grads, strict=True)
+        apply_op("ZerosLike", y, name="zeros_like") if g is None else g
+        for y, g in zip(op.outputs, grads, strict=True)
     ]
     types = [_type(x) for x in op.inputs]
     return apply_list("SymbolicGradient", [*op.inputs, *given], Tout=types, f=function)

@@ -10,6 +10,7 @@ from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 from tensorfleet.ops.state.variable_ops import check_scatter, check_scatter_nd
 
+
 def handle_dims(handle: RuleTensor) -> Dims:
     """The declared shape of a handle's variable; unknown if the op that made the handle is not found."""
     found = variable_of(handle)

@@ -46,6 +46,16 @@ _CONTRIB_PARTS = frozenset(
             "lstm_ops",
             "normalization",
         ),
+        *(
+            "train",
+            "namedtuples",
+            "losses",
+            "losses_impl",
+            "tuple_losses",
+            "tuple_losses_impl",
+            "eval",
+            "features",
+        ),
         *("optimizers", "regularizers", "rnn_cell", "seq2seq", "slim", "summaries", "utils", "variables"),
         *(
             "initializers",

@@ -90,7 +90,7 @@ def graph_tensors(parts: list[Inputs]) -> list[Any]:
     return [value.values if isinstance(value, SparseTensor) else value for value in values]
 
 
-def _shapes(parts: list[Inputs], shapes: Any, enqueue_many: bool) -> list[Any]:
+def element_shapes(parts: list[Inputs], shapes: Any, enqueue_many: bool) -> list[Any]:
     """The shape of an element's components: those given, or what is true of all parts."""
     if shapes is not None:
         kinds = parts[0].kinds
@@ -167,7 +167,7 @@ def make_batch(
         part.store(enqueue_many)
     kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
     queue = kind(
-        capacity, parts[0].stored_types, _shapes(parts, shapes, enqueue_many), shared_name=shared_name
+        capacity, parts[0].stored_types, element_shapes(parts, shapes, enqueue_many), shared_name=shared_name
     )
     _fill(queue, parts, enqueue_many, keep)
     summarize_fullness(fullness(capacity), queue.size(), capacity)
@@ -263,7 +263,7 @@ def make_shuffled(
         capacity,
         min_after_dequeue,
         parts[0].stored_types,
-        _shapes(parts, shapes, enqueue_many),
+        element_shapes(parts, shapes, enqueue_many),
         seed=seed,
         shared_name=shared_name,
     )

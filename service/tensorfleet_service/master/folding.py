@@ -28,25 +28,32 @@ _MAX_AXES = 1_000
 
 # What a kernel of these takes is proportional to `_bound` at most. What others take may depend on the
 # attributes, or grow faster than the inputs: windows of a pooling, decompositions, sorts.
-_PROPORTIONAL = frozenset(
-    """
-    Abs Acos Acosh Add AddN AddV2 All Any ArgMax ArgMin Asin Asinh Atan Atan2 Atanh BatchMatMul BatchMatMulV2
-    BiasAdd Bitcast BitwiseAnd BitwiseOr BitwiseXor BroadcastArgs BroadcastGradientArgs BroadcastTo Cast Ceil
-    ClipByValue Complex ComplexAbs Concat ConcatOffset ConcatV2 Conj ConjugateTranspose Cos Cosh Cumprod Cumsum
-    Div DivNoNan DynamicPartition DynamicStitch Elu EnsureShape Equal Erf Erfc Exp ExpandDims Expm1 Fill Floor
-    FloorDiv FloorMod Gather GatherNd GatherV2 Greater GreaterEqual Identity IdentityN Imag Inv Invert
-    InvertPermutation IsFinite IsInf IsNan L2Loss LeakyRelu LeftShift Less LessEqual LinSpace Log Log1p
-    LogSoftmax LogicalAnd LogicalNot LogicalOr MatMul Max Maximum Mean Min Minimum MirrorPad Mod Mul MulNoNan
-    Neg NotEqual OneHot OnesLike Pack Pad PadV2 Pow Prod Range Rank Real RealDiv Reciprocal Relu Relu6 Reshape
-    Reverse ReverseV2 RightShift Rint Roll Round Rsqrt ScatterNd Select SelectV2 Selu Shape ShapeN Sigmoid Sign
-    Sin Sinh Size Slice Snapshot Softmax Softplus Softsign Split SplitV Sqrt Square SquaredDifference Squeeze
-    StopGradient StridedSlice Sub Sum Tan Tanh Tile Transpose TruncateDiv TruncateMod UnravelIndex Unpack Where
-    Xdivy Xlogy ZerosLike
-    """.split()
-)
+_PROPORTIONAL_OPS = """
+    Abs Acos Acosh Add AddN AddV2 All Any ArgMax ArgMin Asin Asinh Atan Atan2 Atanh BatchMatMul
+    BatchMatMulV2 BiasAdd Bitcast BitwiseAnd BitwiseOr BitwiseXor BroadcastArgs BroadcastGradientArgs
+    BroadcastTo Cast Ceil ClipByValue Complex ComplexAbs Concat ConcatOffset ConcatV2 Conj
+    ConjugateTranspose Cos Cosh Cumprod Cumsum Div DivNoNan DynamicPartition DynamicStitch Elu EnsureShape
+    Equal Erf Erfc Exp ExpandDims Expm1 Fill Floor FloorDiv FloorMod Gather GatherNd GatherV2 Greater
+    GreaterEqual Identity IdentityN Imag Inv Invert InvertPermutation IsFinite IsInf IsNan L2Loss LeakyRelu
+    LeftShift Less LessEqual LinSpace Log Log1p LogSoftmax LogicalAnd LogicalNot LogicalOr MatMul Max
+    Maximum Mean Min Minimum MirrorPad Mod Mul MulNoNan Neg NotEqual OneHot OnesLike Pack Pad PadV2 Pow Prod
+    Range Rank Real RealDiv Reciprocal Relu Relu6 Reshape Reverse ReverseV2 RightShift Rint Roll Round Rsqrt
+    ScatterNd Select SelectV2 Selu Shape ShapeN Sigmoid Sign Sin Sinh Size Slice Snapshot Softmax Softplus
+    Softsign Split SplitV Sqrt Square SquaredDifference Squeeze StopGradient StridedSlice Sub Sum Tan Tanh
+    Tile Transpose TruncateDiv TruncateMod UnravelIndex Unpack Where Xdivy Xlogy ZerosLike
+"""
+_PROPORTIONAL = frozenset(_PROPORTIONAL_OPS.split())
 # Few bytes may become a thousand times as many, or say that they do.
 _NEVER = frozenset(
-    ("DecodeAndCropJpeg", "DecodeBmp", "DecodeCompressed", "DecodeGif", "DecodeImage", "DecodeJpeg", "DecodePng")
+    (
+        "DecodeAndCropJpeg",
+        "DecodeBmp",
+        "DecodeCompressed",
+        "DecodeGif",
+        "DecodeImage",
+        "DecodeJpeg",
+        "DecodePng",
+    )
 )
 
 

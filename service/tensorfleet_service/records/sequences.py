@@ -14,6 +14,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.example_pb2 import SequenceExample
 from tensorfleet_service.records.columns import fill_places, object_array
 from tensorfleet_service.records.examples import invalid
+from tensorfleet_service.threads import unlocked
 
 _FIELDS = {dtypes.string: "bytes_list", dtypes.float32: "float_list", dtypes.int64: "int64_list"}
 _UNKNOWN = "<unknown>"
@@ -142,7 +143,7 @@ class SequenceBatch:
         rows = indices[:, 1]
         lengths = list(map(len, sequences))
         first = np.cumsum([0, *lengths[:-1]]) if lengths else np.zeros(0, np.int64)
-        of_row = np.repeat(np.arange(len(lengths)), lengths)
+        of_row = unlocked.repeat(np.arange(len(lengths)), lengths)
         indices[:, 0] = of_row[rows]
         indices[:, 1] = rows - first[indices[:, 0]]
         shape = np.array([len(lengths), max(lengths, default=0), max(counts, default=0)], np.int64)

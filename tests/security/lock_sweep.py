@@ -145,19 +145,24 @@ def accepted(kind: str, opdef: OpDef, attrs: dict[str, Any]) -> Iterator[Any]:
 
 
 class Pauses(threading.Thread):
-    """Notes the longest time for which it could not run."""
+    """Notes for how long it could not run, at most, while another thread computed.
+
+    The other thread's processor time tells this from waiting for a core, which other programs have.
+    """
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.longest = 0.0
         self.ended = False
+        self._clock = time.pthread_getcpuclockid(threading.get_ident())
 
     def run(self) -> None:
-        before = time.monotonic()
+        before = 0.0, 0.0
         while not self.ended:
             time.sleep(1e-3)
-            now = time.monotonic()
-            self.longest = max(self.longest, now - before)
+            now = time.monotonic(), time.clock_gettime(self._clock)
+            if before[0]:
+                self.longest = max(self.longest, min(now[0] - before[0], now[1] - before[1]))
             before = now
 
 

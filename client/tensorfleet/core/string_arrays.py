@@ -23,26 +23,30 @@ Array = np.ndarray[Any, Any]
 _EMPTY: Array = np.array([b""], object)
 
 
+class _Memory(np.ndarray[Any, Any]):
+    """Zeros. A class of its own, as NumPy passes over a base of the same class."""
+
+
 class _Kept(np.ndarray[Any, Any]):
-    """The memory of a large array; what is handed out is a view of it."""
+    """A large array, of which views are handed out, in memory that NumPy takes for somebody else's.
+
+    So it neither writes all of that at once nor looks through it, and references are this class's to drop.
+    """
 
     def __del__(self) -> None:
-        if self.base is None:
+        if isinstance(self.base, _Memory):
             flat = self.view(np.ndarray).reshape(-1)
             for begin in range(0, flat.size, PART):
                 flat[begin : begin + PART] = None
 
 
-_NONE = _Kept((0,), object)
-
-
 def empty(shape: int | Sequence[int]) -> Array:
     """As `numpy.empty(shape, object)`."""
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
-    if math.prod(dims) < LARGE:
+    size = math.prod(dims)
+    if size < LARGE:
         return np.empty(dims, object)
-    # By its class, NumPy would fill it with None at once.
-    return np.empty_like(_NONE, shape=dims).view(np.ndarray)
+    return _Kept(dims, object, np.zeros(size, np.intp).view(_Memory)).view(np.ndarray)
 
 
 def filled(shape: int | Sequence[int], value: Any, look: Callable[[], object] = bool) -> Array:

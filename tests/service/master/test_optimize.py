@@ -268,7 +268,7 @@ def test_what_takes_long_is_left_to_steps(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ("DecodeCSV", lambda: tf.io.decode_csv(tf.constant("1," * 40_000 + "1"), [[0]] * 40_001)[0]),
         (
-            "StringSplitV2",
+            "StringSplit",
             lambda: tf.string_split(["a " * 40_000]).values,
         ),
         ("StringLength", lambda: tf.strings.length(tf.constant(["a"] * 5_000))),

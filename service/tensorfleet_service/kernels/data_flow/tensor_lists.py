@@ -32,7 +32,7 @@ def _zeros(node: KernelNode, dtype: DType, dims: Dims, what: str) -> Any:
     if dtype is dtypes.variant:
         raise invalid("A variant that was not set has no value")
     if dtype is dtypes.string:
-        return string_arrays.filled(dims, b"")
+        return string_arrays.filled([int(size or 0) for size in dims], b"")
     return node.xp.zeros(dims, dtype.np)[()]
 
 

@@ -12,6 +12,7 @@
     gpu_rounds.py       rounds among GPUs, one after the other
     nccl.py             such a round
     standing_rounds.py  rounds that begin without the leader
+    undone_rounds.py    rounds that have counted for some members, and not for another one's step
 
 and, without I/O, in the room `collectives`:
 

@@ -287,6 +287,31 @@ def test_what_nccl_writes_to_stays_until_it_is_aborted(gpus: Any, is_stand_in: b
     assert comm.aborted.is_set()
 
 
+def test_a_communicator_is_aborted_where_no_thread_is_free_for_that(
+    gpus: Any, is_stand_in: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_stand_in:
+        pytest.skip("on the stand-in only")
+    gpus(1)
+    xp = strict_cupy.module
+    comm, group = _Waiting(), Group()
+    group.communicator = comm
+    rounds = GpuRounds(lambda _: None, lambda *_: None)
+    value = DeviceValue(xp, xp.asarray(X))
+    ring = nccl.NcclRound(1, [(call("a"), value, 0, group)], "id", 1, 0, lambda _: None)
+    rounds.add(ring)
+    assert comm.queued.wait(20)
+
+    def no_thread(*about: Any, **more: Any) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading, "Thread", no_thread)
+        ring.end()
+    comm.may_end.set()
+    assert comm.aborted.wait(20)
+
+
 def test_a_look_at_the_gpu_keeps_nobody_from_ending_the_round(gpus: Any, is_stand_in: bool) -> None:
     if not is_stand_in:
         pytest.skip("on the stand-in only")

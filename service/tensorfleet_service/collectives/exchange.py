@@ -7,7 +7,6 @@ the order of the ranks, so they get the same bits.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.collectives.call import Call
+from tensorfleet_service.collectives.chunked import ChunkedRound, Send
 from tensorfleet_service.collectives.ring import CHUNK_BYTES, MERGES, final
 
 WINDOW = 8
@@ -38,7 +38,7 @@ def suits(call: Call, tasks: int) -> bool:
     return call.nbytes <= MOST_BYTES if tasks == 2 else call.is_small and tasks <= MAX_TASKS
 
 
-class Exchange:
+class Exchange(ChunkedRound):
     """One collective on this task, whose member is the only one here; reductions and gatherings alone.
 
     Args:
@@ -57,17 +57,12 @@ class Exchange:
         position: int,
         tasks: int,
         value: Any,
-        send: Callable[[int, int, Any], None],
+        send: Send,
         finished: Callable[[Exchange], None],
     ) -> None:
-        self.round_id = round_id
-        self._call = call
+        super().__init__(round_id, call, tasks, send, finished)
         self._position = position
         self._tasks = tasks
-        self._send = send
-        self._finished = finished
-        self._lock = threading.Lock()
-        self._ended = False
         self._value = value
         self._dtype = value.dtype
         self._size = int(value.size)
@@ -77,16 +72,10 @@ class Exchange:
         self._parts: list[dict[int, Any]] = []
         self._missing = [0 if i == position else len(self._chunks) for i in range(tasks)]
         self._left = len(self._chunks) + 1  # one more for `begin`
-        self._begun = False
-        self._backlog: list[tuple[int, Any]] = []
         self._next = min(WINDOW, len(self._chunks))
-        self._out: Any = None
 
     def begin(self) -> None:
-        """Sends the first chunks, and takes those that have arrived meanwhile.
-
-        The memory for the result is taken here, as an Exchange is made under a lock of the task.
-        """
+        """Sends the first chunks, and takes those that have arrived meanwhile."""
         flat = np.ascontiguousarray(self._value).reshape(-1)
         self._value = None
         position, size = self._position, self._size
@@ -97,12 +86,7 @@ class Exchange:
             self._out[size * position : size * (position + 1)] = flat
         for i in range(min(WINDOW, len(self._chunks))):
             self._send_chunk(i)
-        with self._lock:
-            self._begun = True
-            backlog, self._backlog = self._backlog, []
-        for number, array in backlog:
-            self.receive(number, array)
-        self._count()
+        self._take_arrived()
 
     def _send_chunk(self, index: int) -> None:
         part = self._parts[index][self._position]
@@ -112,12 +96,7 @@ class Exchange:
         """Whether something of the task at this position is still to come."""
         return bool(self._missing[position])
 
-    def receive(self, number: int, array: Any) -> None:
-        """Takes a chunk of another task.
-
-        Raises:
-            InternalError: it does not belong to this collective.
-        """
+    def _take(self, number: int, array: Any) -> None:
         position, index = number >> _INDEX_BITS, number & _INDEX_MASK
         title = self._call.title
         if position >= self._tasks or index >= len(self._chunks):
@@ -128,9 +107,6 @@ class Exchange:
             raise errors.InternalError(None, None, f"{text}, not {self._dtype}[{stop - start}]")
         with self._lock:
             if self._ended:
-                return
-            if not self._begun:
-                self._backlog.append((number, array))
                 return
             parts = self._parts[index]
             if position in parts:
@@ -165,24 +141,3 @@ class Exchange:
             for position in range(self._tasks):
                 if position != self._position:
                     parts[position] = None  # gives back the memory that it came in
-
-    def _count(self) -> None:
-        with self._lock:
-            self._left -= 1
-            if self._left or self._ended:
-                return
-            self._ended = True
-        self._finished(self)
-
-    def end(self) -> None:
-        """Stops taking and sending chunks."""
-        with self._lock:
-            self._ended = True
-            self._backlog.clear()
-
-    @property
-    def result(self) -> Any:
-        """The result; available once `finished` was called."""
-        shape = self._call.result_shape(self._tasks)
-        result = self._out.reshape(shape)
-        return result if shape else result[()]

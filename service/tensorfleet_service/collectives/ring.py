@@ -14,7 +14,6 @@ Invariant: a chunk is written by one thread, once. So only the number of remaini
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.collectives.call import Call
+from tensorfleet_service.collectives.chunked import ChunkedRound, Send
 
 CHUNK_BYTES = 1 << 20
 
@@ -66,7 +66,7 @@ class _Chunk(NamedTuple):
     segment: int
 
 
-class Ring:
+class Ring(ChunkedRound):
     """One collective on this task.
 
     Args:
@@ -87,30 +87,21 @@ class Ring:
         counts: Sequence[int],
         source: int,
         values: list[Any],
-        send: Callable[[int, int, Any], None],
+        send: Send,
         finished: Callable[[Ring], None],
     ) -> None:
-        self.round_id = round_id
-        self._call = call
+        super().__init__(round_id, call, sum(counts), send, finished)
         self._position = position
         self._counts = counts
         self._source = source
         self._values = values
-        self._send = send
-        self._finished = finished
-        self._lock = threading.Lock()
-        self._begun = False
-        self._ended = False
-        self._backlog: list[tuple[int, Any]] = []
         self._own: Any = None
-        self._out: Any = None
         self._origins: list[int] = []
         self._chunks: list[_Chunk] = []
-        self._left = 0
 
     def begin(self) -> None:
         """Sends the chunks that start at this task, and processes those that have arrived meanwhile."""
-        members, tasks, call = sum(self._counts), len(self._counts), self._call
+        members, tasks, call = self._members, len(self._counts), self._call
         values = [
             None if value is None else np.ascontiguousarray(value).reshape(-1) for value in self._values
         ]
@@ -158,7 +149,7 @@ class Ring:
         if tasks == 1:
             if reduces:
                 self._out[:] = self._own
-                final(self._call, self._out, sum(self._counts))
+                final(self._call, self._out, self._members)
             chunks: list[int] = []
             first: list[int] = []
         else:
@@ -173,30 +164,11 @@ class Ring:
         for i in first:
             start, stop, _ = self._chunks[i]
             self._send(self.round_id, i << _PHASE_BITS | phase, data[start:stop])
-        with self._lock:
-            self._begun = True
-            backlog, self._backlog = self._backlog, []
-        for number, array in backlog:
-            self._take(number, array)
-        self._count()
+        self._take_arrived()
 
     def needs(self, position: int) -> bool:
         """Whether something may still come from the task at this position."""
         return position == (self._position - 1) % len(self._counts)
-
-    def receive(self, number: int, array: Any) -> None:
-        """Takes a chunk from the preceding task.
-
-        Raises:
-            InternalError: it does not belong to this collective.
-        """
-        with self._lock:
-            if self._ended:
-                return
-            if not self._begun:
-                self._backlog.append((number, array))
-                return
-        self._take(number, array)
 
     def _take(self, number: int, array: Any) -> None:
         index, phase = number >> _PHASE_BITS, number & 1
@@ -216,30 +188,9 @@ class Ring:
                 return
             merge(array, self._own[start:stop], out=self._out[start:stop])
             array = self._out[start:stop]
-            final(self._call, array, sum(self._counts))
+            final(self._call, array, self._members)
         else:
             self._out[start:stop] = array
         if (self._position + 1) % len(self._counts) != origin:
             self._send(self.round_id, index << _PHASE_BITS | _FINAL, array)
         self._count()
-
-    def _count(self) -> None:
-        with self._lock:
-            self._left -= 1
-            if self._left or self._ended:
-                return
-            self._ended = True
-        self._finished(self)
-
-    def end(self) -> None:
-        """Stops taking and sending chunks."""
-        with self._lock:
-            self._ended = True
-            self._backlog.clear()
-
-    @property
-    def result(self) -> Any:
-        """The result, which all members of the task share; available once `finished` was called."""
-        shape = self._call.result_shape(sum(self._counts))
-        result = self._out.reshape(shape)
-        return result if shape else result[()]

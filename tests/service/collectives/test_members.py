@@ -13,6 +13,7 @@ import pytest
 from tensorfleet.core import errors
 from tensorfleet.wire.frames import Frame, Kind
 from tensorfleet_service.collectives.call import Call, Verb, pack
+from tensorfleet_service.collectives.standing import Standing
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.pool import Pool
@@ -219,6 +220,33 @@ def test_who_cannot_look_for_the_leader_lets_the_next_one_look(
         assert not len(collectives)
         joined(collectives, request, 0, 60.0)
         soon(lambda: (Verb.JOIN, 3) in peer.told, "the leader hears of it", 10.0)
+    finally:
+        collectives.close()
+
+
+def test_the_leader_is_looked_for_until_it_knows_who_waits_in_a_round_without_it(pool: Pool) -> None:
+    request = call("reduce", [X, X])
+    collectives, peer, future = begun(pool, request, is_there=True)
+    peers: Any = collectives._connections.peers
+    attempts = iter([errors.UnavailableError(None, None, "not yet")] * 2)
+
+    def get(task: str, seconds: float) -> Peer:
+        for error in attempts:
+            raise error
+        return peer
+
+    peers.is_there, peers.get = False, get
+    with collectives._records.locked():
+        ((number, member),) = collectives._records.members.items()
+        places = [(HERE, 1), (LEADER, 1)]
+        member.standing = Standing(
+            40, request, [(f"{task}/device:CPU:0", 1) for task, _ in places], places, 0
+        )
+        member.round_id = member.standing.round_id()
+        collectives._standing._tell_late(number, member)
+    try:
+        soon(lambda: (Verb.LATE, number) in peer.told, "the leader knows", 10.0)
+        future.cancel()
     finally:
         collectives.close()
 

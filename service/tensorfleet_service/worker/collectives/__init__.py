@@ -17,7 +17,8 @@
 and, without I/O, in the room `collectives`:
 
     collectives/call.py    the request of a member, on which the members must agree
-    collectives/ring.py    the data of one collective on one task
+    collectives/chunked.py  the data of one collective on one task, in chunks that go by
+                           `ring.py` around all tasks, or by `exchange.py` to each
     collectives/member.py  a task's records of its devices
 
 Every member tells the leader that it has come. When the group is complete, the leader numbers the round and

@@ -157,14 +157,19 @@ class LeaderLink:
                     self._lost = None
                 elif lost is not None and peers.silence and now - lost[1] >= peers.silence:
                     self._end_unled(lost[0], now - lost[1])
-                for number, member in list(records.members.items()):
-                    if peer is not None or member.round_id:
-                        continue
+                # Those, too, that wait in a round which they have begun without the leader, and need it now.
+                kept = {number for number, verb, *_ in self._outbox if verb == Verb.LATE}
+                waiting = [
+                    (number, member)
+                    for number, member in records.members.items()
+                    if not member.round_id or number in kept
+                ]
+                for number, member in waiting if peer is None else ():
                     late = waited >= member.call.seconds
                     if late or not isinstance(error, errors.UnavailableError):
                         assert error is not None
                         self._give_up(number, _unreached(member.call, waited, error) if late else error)
-                if peer is None and any(not member.round_id for member in records.members.values()):
+                if peer is None and any(number in records.members for number, _ in waiting):
                     continue
                 outbox, self._outbox = self._outbox, None
                 if peer is not None:

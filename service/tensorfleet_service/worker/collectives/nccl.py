@@ -114,6 +114,7 @@ class NcclRound:
         self._source = source
         self._finished = finished
         self._ended = threading.Event()
+        self._aborts_itself = False
         self._lock = threading.Lock()
         self._comms: list[Communicator] = []
         self._outputs: list[Any] = []  # which NCCL may write to until it is aborted
@@ -164,6 +165,8 @@ class NcclRound:
                 for (call, value, *_), out in zip(self._members, self._outputs, strict=True)
             ]
             self._finished(self)
+        elif self._aborts_itself:
+            self._abort()
 
     def _connect(self) -> list[Communicator]:
         """The members' communicators: those of the last round, if that had the same id."""
@@ -239,11 +242,14 @@ class NcclRound:
     def end(self) -> None:
         """Ends the round: nobody will have its results."""
         with self._lock:
+            if self._comms and not self.results:
+                # Beside the caller, who holds a lock: it waits for the GPU.
+                try:
+                    threading.Thread(target=self._abort, name="nccl abort", daemon=True).start()
+                except (RuntimeError, MemoryError) as e:
+                    log.warning("no thread to abort a communicator; later collectives wait for it: %s", e)
+                    self._aborts_itself = True
             self._ended.set()
-            has_begun = bool(self._comms)
-        if has_begun and not self.results:
-            # Beside the caller, who holds a lock: it waits for the GPU.
-            threading.Thread(target=self._abort, name="nccl abort", daemon=True).start()
         if self.when_ended is not None:
             self.when_ended(self)
 

@@ -107,6 +107,8 @@ class Call:
 
     def difference(self, other: Call) -> str:
         """A description of the disagreement of two members of a collective; empty if they agree."""
+        if other is self:
+            return ""
         for aspect, mine, theirs in (
             ("group_size", self.group_size, other.group_size),
             ("operation", self.kind, other.kind),

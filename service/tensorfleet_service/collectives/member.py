@@ -133,7 +133,13 @@ class Running:
 
 
 class Collectives(Protocol):
-    """A task's part in collectives, as its kernels see it (`worker/collectives/service.py`)."""
+    """A task's part in collectives, as its kernels see it (`worker/collectives/service.py`).
+
+    Attributes:
+        seconds: the time that a member without a time of its own waits.
+    """
+
+    seconds: float
 
     def group(self, device: str, group_key: int) -> Group:
         """A device's record of one of its groups."""

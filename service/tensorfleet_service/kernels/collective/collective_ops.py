@@ -37,6 +37,8 @@ class _Member:
         self._group: Group | None = None
         self._key: Key | None = None
         self._calls = 0
+        # The last request, which most steps repeat: another thread may replace it at any time.
+        self._last: tuple[tuple[Any, ...], Call] | None = None
         if "group_key" in attrs:
             self._use((attrs["group_key"], attrs["instance_key"]))
 
@@ -57,22 +59,28 @@ class _Member:
         group = self._use((group_key, instance_key))
         if self._service is None or group is None:
             raise errors.InternalError(None, None, f"{node.device} takes part in no collectives")
-        call = Call(
-            self.kind,
-            node.op,
-            node.name,
-            node.device,
-            group_size,
-            group_key,
-            instance_key,
-            self._dtype,
-            tuple(dims),
-            self._merge_op,
-            self._final_op,
-            self.sends,
-            self._seconds,
-            self._gpu,
-        )
+        about = tuple(dims), group_size, group_key, instance_key
+        last = self._last
+        if last is not None and last[0] == about:
+            call = last[1]
+        else:
+            call = Call(
+                self.kind,
+                node.op,
+                node.name,
+                node.device,
+                group_size,
+                group_key,
+                instance_key,
+                self._dtype,
+                about[0],
+                self._merge_op,
+                self._final_op,
+                self.sends,
+                self._seconds or self._service.seconds,
+                self._gpu,
+            )
+            self._last = about, call
         if node.xp is np:
             return self._service.join(call, value, group)
         here = DeviceValue(node.xp, value)

@@ -13,9 +13,11 @@
 
 const struct winograd *winograd = &winograd_base;
 
-#define BLOCK_NUMBERS (1 << 16) /* of points of the tiles that are multiplied at a time */
+/* Numbers of points of the tiles that are multiplied at a time. The more, the seldomer the sums of gradients are read. */
+#define BLOCK_NUMBERS (1 << 16)
+#define GRADIENT_BLOCK_NUMBERS (1 << 17)
 #define LEAST_BLOCK 12
-#define MOST_BLOCK 192
+#define MOST_BLOCK 96
 #define LINE 16             /* numbers of a line of the cache: points begin at different ones */
 #define MOST_FILTERS (1 << 24) /* numbers of the points of filters, and of their gradients' sums */
 #define LEAST_TILES 16      /* for which the filters are brought to points */
@@ -46,16 +48,16 @@ int winograd_takes(const struct convolution *c) {
 }
 
 /* `whole` as the convolution of whole tiles, in bands of them; 0 where that has no size. */
-static int prepare(struct run *run, const struct convolution *c, struct convolution *whole, long most, long channels) {
+static int prepare(struct run *run, const struct convolution *c, struct convolution *whole, long numbers, long channels) {
   *whole = *c;
   whole->out_height += c->out_height % 2;
   whole->out_width += c->out_width % 2;
   if (!make_padding(whole)) return 0;
-  make_bands(whole, most);
+  make_bands(whole, whole->out_height);
   whole->band += whole->band % 2;
   whole->bands = (whole->out_height + whole->band - 1) / whole->band;
   const long points = POINTS_OF(c->window_height);
-  long block = BLOCK_NUMBERS / (points * points * (channels + c->filters)) / LEAST_BLOCK * LEAST_BLOCK;
+  long block = numbers / (points * points * (channels + c->filters)) / LEAST_BLOCK * LEAST_BLOCK;
   if (block > MOST_BLOCK) block = MOST_BLOCK;
   if (block < LEAST_BLOCK) block = LEAST_BLOCK;
   *run = (struct run){.c = whole,
@@ -142,7 +144,7 @@ void winograd_convolve(struct convolution *c, unsigned char *finite, long thread
   struct convolution whole;
   struct run run;
   memset(finite, 1, (size_t)c->count);
-  if (!prepare(&run, c, &whole, c->out_height, c->depth)) goto failed;
+  if (!prepare(&run, c, &whole, BLOCK_NUMBERS, c->depth)) goto failed;
   run.finite = finite;
   const long panels = (c->filters + winograd->columns - 1) / winograd->columns;
   const long size = run.points * panels * winograd->columns * c->depth;
@@ -223,7 +225,7 @@ int winograd_filter(struct convolution *c, long threads) {
   struct convolution whole;
   struct run run;
   const long chunk = c->depth < CHUNK ? c->depth : CHUNK;
-  if (!prepare(&run, c, &whole, c->out_height, chunk)) goto failed;
+  if (!prepare(&run, c, &whole, GRADIENT_BLOCK_NUMBERS, chunk)) goto failed;
   /* All of it depends on sizes alone, so that the sums do not depend on the number of threads. */
   const long size = run.points * c->depth * c->filters;
   whole.chunk = chunk;

@@ -97,29 +97,41 @@ INLINE void taps_of_points(const long taps, const vector *s, vector *g) {
   else                                \
     CALL_OF_5
 
+INLINE void columns_of(const long taps, const float *in, long pitch, long depth, const long from, const long to,
+                       vector columns[][MOST_POINTS]) {
+#pragma GCC unroll 6
+  for (long j = from; j < to; j++) {
+    vector d[MOST_TAPS + 1];
+#pragma GCC unroll 6
+    for (long i = 0; i <= taps; i++) d[i] = load(in + i * pitch + j * depth);
+    points_of_image(taps, d, columns[j]);
+  }
+}
+
 INLINE void images_of(const long taps, const float *in, long pitch, long depth, long tiles, long channels, float *to,
                       long apart) {
-  const long points = POINTS_OF(taps), seen = taps + 1;
-  for (long t = 0; t < tiles; t++, in += 2 * depth, to += channels)
-    for (long c = 0; c < channels; c += WIDTH) {
-      vector columns[MOST_TAPS + 1][MOST_POINTS], rows[MOST_POINTS][MOST_TAPS + 1];
-#pragma GCC unroll 6
-      for (long j = 0; j < seen; j++) {
-        vector d[MOST_TAPS + 1];
-#pragma GCC unroll 6
-        for (long i = 0; i < seen; i++) d[i] = load(in + i * pitch + j * depth + c);
-        points_of_image(taps, d, columns[j]);
-#pragma GCC unroll 7
-        for (long k = 0; k < points; k++) rows[k][j] = columns[j][k];
-      }
+  const long points = POINTS_OF(taps);
+  for (long c = 0; c < channels; c += WIDTH) {
+    /* Each tile sees all but two columns of the one before it. */
+    vector columns[MOST_TAPS + 1][MOST_POINTS];
+    columns_of(taps, in + c, pitch, depth, 0, taps - 1, columns);
+    for (long t = 0; t < tiles; t++) {
+      columns_of(taps, in + 2 * t * depth + c, pitch, depth, taps - 1, taps + 1, columns);
 #pragma GCC unroll 7
       for (long k = 0; k < points; k++) {
-        vector made[MOST_POINTS];
-        points_of_image(taps, rows[k], made);
+        vector row[MOST_TAPS + 1], made[MOST_POINTS];
+#pragma GCC unroll 6
+        for (long j = 0; j <= taps; j++) row[j] = columns[j][k];
+        points_of_image(taps, row, made);
 #pragma GCC unroll 7
-        for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + c, made[l]);
+        for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + t * channels + c, made[l]);
       }
+#pragma GCC unroll 4
+      for (long j = 0; j < taps - 1; j++)
+#pragma GCC unroll 7
+        for (long k = 0; k < points; k++) columns[j][k] = columns[j + 2][k];
     }
+  }
 }
 
 static void images(const float *in, long pitch, long depth, long tiles, long channels, long taps, float *to,

@@ -51,8 +51,17 @@ def convolve(images: Any, weights: Any, geometry: Geometry) -> Any:
     return _convolve(images, weights, geometry.out, geometry.strides, geometry.dilations, _before(geometry))
 
 
-def _convolve(images: Any, weights: Any, out: _Pair, strides: _Pair, dilations: _Pair, before: _Pair) -> Any:
-    *window, _, filters = weights.shape
+def _convolve(
+    images: Any,
+    weights: Any,
+    out: _Pair,
+    strides: _Pair,
+    dilations: _Pair,
+    before: _Pair,
+    is_turned: bool = False,
+) -> Any:
+    """With `is_turned`, the weights are [*window, f, c], and both axes of windows go backwards."""
+    window, filters = weights.shape[:2], weights.shape[2 if is_turned else 3]
     result = empty((len(images), *out, filters), np.float32)
     native.convolve(
         images,
@@ -60,12 +69,13 @@ def _convolve(images: Any, weights: Any, out: _Pair, strides: _Pair, dilations: 
         result,
         images.shape,
         out,
-        tuple(window),
+        window,
         strides,
         dilations,
         before,
         filters,
         thread_count(),
+        is_turned,
     )
     return result
 
@@ -87,6 +97,9 @@ def images_gradient(gradient: Any, weights: Any, geometry: Geometry) -> Any:
     phases = list(_phases(geometry))
     if any(min(phase.before) < 0 for phase in phases):
         return None  # windows that lie in the padding alone
+    if max(geometry.strides) == 1 and phases:
+        (phase,) = phases
+        return _convolve(gradient, weights, phase.out, (1, 1), (1, 1), phase.before, is_turned=True)
     flipped = weights.transpose(0, 1, 3, 2)
     size = tuple(n - sum(pad) for n, pad in zip(geometry.size, geometry.pad, strict=True))
     result = empty((len(gradient), *size, weights.shape[2]), np.float32)

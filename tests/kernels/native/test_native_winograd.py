@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tensorfleet_service.devices import native as devices
-from tests.kernels.harness import call, make_kernel, make_node, run_op
+from tensorfleet_service.kernels.registry import make_kernel
+from tests.kernels.harness import call, make_node, run_op
 
 native: Any = pytest.importorskip("tensorfleet_kernels._native")
 

@@ -214,12 +214,17 @@ static void convolve_tiles(struct convolution *c, long threads) {
   free(finite);
 }
 
+/* With `is_turned`, the filters are [height, width, filters, depth], and go from the last to the first: the convolution
+ * is the gradient of the images of another one. */
 PyObject *convolve(PyObject *self, PyObject *arguments) {
   (void)self;
   PyObject *images, *weights, *out, *answer = NULL;
   struct convolution c = {.failed = 0};
+  float *turned = NULL;
   long threads, count, pixels, taps;
-  if (!PyArg_ParseTuple(arguments, "OOO" SIZES "ll", &images, &weights, &out, SIZES_OF(&c), &c.filters, &threads))
+  int is_turned = 0;
+  if (!PyArg_ParseTuple(arguments, "OOO" SIZES "ll|p", &images, &weights, &out, SIZES_OF(&c), &c.filters, &threads,
+                        &is_turned))
     return NULL;
   if (!check(&c, &count, &pixels, &taps)) return NULL;
   const long inner = product(taps, c.depth), out_count = product(pixels, c.filters);
@@ -233,7 +238,17 @@ PyObject *convolve(PyObject *self, PyObject *arguments) {
       (c.out = array(&arrays, out, "f", out_count, 1)) == NULL || !are_apart(&arrays) ||
       !make_offsets(&c, c.dilation_width == 1))
     goto done;
+  if (is_turned && (turned = malloc(sizeof(float) * (size_t)weight_count)) == NULL) {
+    PyErr_NoMemory();
+    goto done;
+  }
   Py_BEGIN_ALLOW_THREADS
+  if (is_turned) {
+    for (long tap = 0; tap < taps; tap++)
+      tiles->transpose(c.weights + (taps - 1 - tap) * c.depth * c.filters, c.depth, c.filters, c.depth,
+                       turned + tap * c.depth * c.filters, c.filters);
+    c.weights = turned;
+  }
   if (winograd_takes(&c))
     convolve_tiles(&c, threads);
   else
@@ -241,6 +256,7 @@ PyObject *convolve(PyObject *self, PyObject *arguments) {
   Py_END_ALLOW_THREADS
   answer = c.failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
 done:
+  free(turned);
   free(c.offsets);
   release(&arrays);
   return answer;

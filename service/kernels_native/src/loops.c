@@ -480,17 +480,61 @@ static void scale_less(const float *x, float *out, float factor, const float *y,
 
 static float log_of(float x) { return log_(x); }
 
-static void max_into(float *out, const float *x, long n) {
-  INDEPENDENT for (long i = 0; i < n; i++) out[i] = maximum_(out[i], x[i]);
+INLINE void max_of(const long lanes, const float *x, long y_step, long x_step, long height, long width, float *out) {
+  float highest[LANES];
+  for (long c = 0; c < lanes; c++) highest[c] = -INFINITY;
+  for (long i = 0; i < height; i++)
+    for (long j = 0; j < width; j++) {
+      const float *at = x + i * y_step + j * x_step;
+      for (long c = 0; c < lanes; c++) highest[c] = maximum_(highest[c], at[c]);
+    }
+  for (long c = 0; c < lanes; c++) out[c] = highest[c];
 }
 
-static void max_grad(float *into, unsigned char *left, const float *x, const float *pooled, const float *gradient,
-                     long n) {
-  INDEPENDENT for (long i = 0; i < n; i++) {
-    unsigned char chosen = (unsigned char)((x[i] == pooled[i]) & left[i]);
-    left[i] ^= chosen;
-    into[i] += gradient[i] * (float)chosen;
+INLINE void max_grad_of(const long lanes, float *into, const float *x, long y_step, long x_step, long height,
+                        long width, const float *pooled, const float *gradient) {
+  float highest[LANES], own[LANES];
+  int32_t left[LANES];
+  for (long c = 0; c < lanes; c++) {
+    highest[c] = pooled[c];
+    own[c] = gradient[c];
+    left[c] = -1;
   }
+  for (long i = 0; i < height; i++)
+    for (long j = 0; j < width; j++) {
+      const float *at = x + i * y_step + j * x_step;
+      float *to = into + i * y_step + j * x_step;
+      INDEPENDENT for (long c = 0; c < lanes; c++) {
+        const int32_t chosen = at[c] == highest[c] ? left[c] : 0;
+        left[c] &= ~chosen;
+        to[c] += from_bits(to_bits(own[c]) & chosen);
+      }
+    }
+}
+
+/* Some channels at a time, whose numbers stay in registers while a window goes by. */
+#define BY_LANES(CALL)                    \
+  long c = 0;                             \
+  for (; c + LANES <= depth; c += LANES)  \
+    CALL(LANES);                          \
+  for (; c + 16 <= depth; c += 16)        \
+    CALL(16);                             \
+  for (; c + 4 <= depth; c += 4)          \
+    CALL(4);                              \
+  for (; c < depth; c++)                  \
+    CALL(1);
+
+static void max_window(const float *x, long y_step, long x_step, long height, long width, float *out, long depth) {
+#define CALL(N) max_of(N, x + c, y_step, x_step, height, width, out + c)
+  BY_LANES(CALL)
+#undef CALL
+}
+
+static void max_window_grad(float *into, const float *x, long y_step, long x_step, long height, long width,
+                            const float *pooled, const float *gradient, long depth) {
+#define CALL(N) max_grad_of(N, into + c, x + c, y_step, x_step, height, width, pooled + c, gradient + c)
+  BY_LANES(CALL)
+#undef CALL
 }
 
 #define SELECT(YES, NO) INDEPENDENT for (long i = 0; i < n; i++) out[i] = condition[i] ? YES : NO;
@@ -544,5 +588,5 @@ static void to_half(uint16_t *out, const float *x, long n) {
 
 const struct loops CONCAT(loops_, VARIANT) = {
     step,    moments, normalize, column_sums, normalize_grad, near_squares, sum,      maximum,
-    multiplied, exp_sum, scale_less, dot, log_of, max_into, max_grad, select_elements, count_above, blend, to_half,
+    multiplied, exp_sum, scale_less, dot, log_of, max_window, max_window_grad, select_elements, count_above, blend, to_half,
 };

@@ -32,9 +32,8 @@ static void run_max_pool(void *context, long begin, long end) {
     for (long column = 0; column < p->out_width; column++) {
       float *out = p->out + (row * p->out_width + column) * p->depth;
       inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
-      for (long c = 0; c < p->depth; c++) out[c] = -INFINITY;
-      for (long y = y0; y < y1; y++)
-        for (long x = x0; x < x1; x++) loops->max_into(out, image + (y * p->width + x) * p->depth, p->depth);
+      loops->max_window(image + (y0 * p->width + x0) * p->depth, p->width * p->depth, p->depth, y1 - y0, x1 - x0, out,
+                        p->depth);
     }
   }
 }
@@ -42,11 +41,6 @@ static void run_max_pool(void *context, long begin, long end) {
 /* Whole images, as windows may overlap. */
 static void run_max_pool_grad(void *context, long begin, long end) {
   struct pool *p = context;
-  unsigned char *left = malloc((size_t)p->depth);
-  if (left == NULL) {
-    __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
-    return;
-  }
   for (long n = begin; n < end; n++) {
     const long at = n * p->height * p->width * p->depth, from = n * p->out_height * p->out_width * p->depth;
     memset(p->out + at, 0, sizeof(float) * (size_t)(p->height * p->width * p->depth));
@@ -56,16 +50,12 @@ static void run_max_pool_grad(void *context, long begin, long end) {
       for (long column = 0; column < p->out_width; column++) {
         const long window = from + (row * p->out_width + column) * p->depth;
         inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
-        memset(left, 1, (size_t)p->depth);
-        for (long y = y0; y < y1; y++)
-          for (long x = x0; x < x1; x++) {
-            const long pixel = at + (y * p->width + x) * p->depth;
-            loops->max_grad(p->out + pixel, left, p->x + pixel, p->pooled + window, p->gradient + window, p->depth);
-          }
+        const long first = at + (y0 * p->width + x0) * p->depth;
+        loops->max_window_grad(p->out + first, p->x + first, p->width * p->depth, p->depth, y1 - y0, x1 - x0,
+                               p->pooled + window, p->gradient + window, p->depth);
       }
     }
   }
-  free(left);
 }
 
 static void run_average_pool(void *context, long begin, long end) {

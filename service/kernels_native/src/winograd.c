@@ -13,9 +13,11 @@
 
 const struct winograd *winograd = &winograd_base;
 
-#define BLOCK_NUMBERS (1 << 16) /* of points of the tiles that are multiplied at a time */
+/* Numbers of points of the tiles that are multiplied at a time. The more, the seldomer the sums of gradients are read. */
+#define BLOCK_NUMBERS (1 << 16)
+#define GRADIENT_BLOCK_NUMBERS (1 << 17)
 #define LEAST_BLOCK 12
-#define MOST_BLOCK 192
+#define MOST_BLOCK 96
 #define LINE 16             /* numbers of a line of the cache: points begin at different ones */
 #define MOST_FILTERS (1 << 24) /* numbers of the points of filters, and of their gradients' sums */
 #define LEAST_TILES 16      /* for which the filters are brought to points */
@@ -46,16 +48,16 @@ int winograd_takes(const struct convolution *c) {
 }
 
 /* `whole` as the convolution of whole tiles, in bands of them; 0 where that has no size. */
-static int prepare(struct run *run, const struct convolution *c, struct convolution *whole, long most, long channels) {
+static int prepare(struct run *run, const struct convolution *c, struct convolution *whole, long numbers, long each) {
   *whole = *c;
   whole->out_height += c->out_height % 2;
   whole->out_width += c->out_width % 2;
   if (!make_padding(whole)) return 0;
-  make_bands(whole, most);
+  make_bands(whole, whole->out_height);
   whole->band += whole->band % 2;
   whole->bands = (whole->out_height + whole->band - 1) / whole->band;
   const long points = POINTS_OF(c->window_height);
-  long block = BLOCK_NUMBERS / (points * points * (channels + c->filters)) / LEAST_BLOCK * LEAST_BLOCK;
+  long block = numbers / each / LEAST_BLOCK * LEAST_BLOCK; /* each tile has so many numbers */
   if (block > MOST_BLOCK) block = MOST_BLOCK;
   if (block < LEAST_BLOCK) block = LEAST_BLOCK;
   *run = (struct run){.c = whole,
@@ -142,7 +144,8 @@ void winograd_convolve(struct convolution *c, unsigned char *finite, long thread
   struct convolution whole;
   struct run run;
   memset(finite, 1, (size_t)c->count);
-  if (!prepare(&run, c, &whole, c->out_height, c->depth)) goto failed;
+  const long points = POINTS_OF(c->window_height) * POINTS_OF(c->window_height);
+  if (!prepare(&run, c, &whole, BLOCK_NUMBERS, points * (c->depth + c->filters))) goto failed;
   run.finite = finite;
   const long panels = (c->filters + winograd->columns - 1) / winograd->columns;
   const long size = run.points * panels * winograd->columns * c->depth;
@@ -158,12 +161,17 @@ failed:
   c->failed = 1;
 }
 
+static long gradient_point(const struct run *run, long point) {
+  const long across = POINTS_OF(run->taps), y = point / across, x = point % across;
+  return GRADIENT_POINT(y) * 4 + GRADIENT_POINT(x);
+}
+
 /* Groups of images, and some of their channels. */
 static void run_filter(void *context, long begin, long end) {
   struct run *run = context;
   struct convolution *c = run->c;
   const long chunk = c->chunk, apart = run->block * chunk + LINE, gradient_apart = run->block * c->filters + LINE;
-  float *buffer = band_buffer(c, c->band, (size_t)(run->points * (apart + gradient_apart)));
+  float *buffer = band_buffer(c, c->band, (size_t)(run->points * apart + GRADIENT_POINTS * gradient_apart));
   if (buffer == NULL) return;
   float *images = buffer + band_size(c, c->band), *points = images + run->points * apart;
   const long pitch = c->padded_width * c->depth, gradient_pitch = run->out_width * c->filters;
@@ -191,7 +199,7 @@ static void run_filter(void *context, long begin, long end) {
           winograd->images(in + 2 * y * pitch + 2 * x * c->depth, pitch, c->depth, some, channels, run->taps,
                            images + filled * channels, apart);
           winograd->gradient(gradient + 2 * y * gradient_pitch + 2 * x * c->filters, gradient_pitch, some, c->filters,
-                             run->taps, run->out_height - first - 2 * y, run->out_width - 2 * x,
+                             run->out_height - first - 2 * y, run->out_width - 2 * x,
                              points + filled * c->filters, gradient_apart);
           filled += some;
           if (filled < run->block) continue;
@@ -199,14 +207,15 @@ static void run_filter(void *context, long begin, long end) {
           for (long p = 0; p < run->points; p++) {
             next = fetch(next, images_end, 4 * run->block * c->depth / run->points);
             next_gradient = fetch(next_gradient, gradient_end, 4 * run->block * c->filters / run->points);
-            winograd->outer(images + p * apart, points + p * gradient_apart, filled, channels, c->filters,
-                            sums + p * matrix);
+            winograd->outer(images + p * apart, points + gradient_point(run, p) * gradient_apart, filled, channels,
+                            c->filters, sums + p * matrix);
           }
           filled = 0;
         }
       }
     for (long p = 0; p < run->points; p++)
-      winograd->outer(images + p * apart, points + p * gradient_apart, filled, channels, c->filters, sums + p * matrix);
+      winograd->outer(images + p * apart, points + gradient_point(run, p) * gradient_apart, filled, channels,
+                      c->filters, sums + p * matrix);
   }
   free(buffer);
 }
@@ -223,7 +232,8 @@ int winograd_filter(struct convolution *c, long threads) {
   struct convolution whole;
   struct run run;
   const long chunk = c->depth < CHUNK ? c->depth : CHUNK;
-  if (!prepare(&run, c, &whole, c->out_height, chunk)) goto failed;
+  const long points = POINTS_OF(c->window_height) * POINTS_OF(c->window_height);
+  if (!prepare(&run, c, &whole, GRADIENT_BLOCK_NUMBERS, points * chunk + GRADIENT_POINTS * c->filters)) goto failed;
   /* All of it depends on sizes alone, so that the sums do not depend on the number of threads. */
   const long size = run.points * c->depth * c->filters;
   whole.chunk = chunk;

@@ -8,6 +8,9 @@
  * which the filters and the gradient have as many: 4 of 3 taps, 7 of 5, which are 3 and 2 taps. Numbers are multiplied
  * point by point, and only channels are summed in between. Everything but that is a sum or half of one. */
 #define POINTS_OF(taps) ((taps) == 3 ? 4 : 7)
+/* Of a gradient four points are different; which of them is a point of 3 or 5 taps. */
+#define GRADIENT_POINTS 16
+#define GRADIENT_POINT(point) ((point) < 4 ? (point) : (point) == 6 ? 3 : (point) - 4)
 
 /* Its loops, compiled once for each instruction set by winograd_loops.c. Channels and filters are multiples of
  * CHANNELS; the numbers of a point are `apart` from those of the one before. */
@@ -17,7 +20,7 @@ struct winograd {
   /* `tiles` tiles side by side, whose rows are `pitch` apart and pixels `depth`, as points of [tiles, channels]. */
   void (*images)(const float *in, long pitch, long depth, long tiles, long channels, long taps, float *to, long apart);
   /* Of the gradient of the output, with as many of its rows and columns as there are; the others are zeros. */
-  void (*gradient)(const float *in, long pitch, long tiles, long filters, long taps, long rows, long columns, float *to,
+  void (*gradient)(const float *in, long pitch, long tiles, long filters, long rows, long columns, float *to,
                    long apart);
   /* Filters [taps, taps, depth, filters], of channels [from, to), as points of panels [depth, columns]. */
   void (*filters)(const float *weights, long depth, long filters, long taps, long from, long to, float *panels);

@@ -66,17 +66,13 @@ INLINE void output_of_points(const long taps, const vector *m, vector *y) {
   }
 }
 
-/* The two others of a gradient are the transposed ones: of y as points, and of points as taps. */
-INLINE void points_of_gradient(const long taps, const vector *y, vector *to) {
+/* The two others of a gradient are the transposed ones: of y as points (those of two taps are some of these, see
+ * GRADIENT_POINT), and of points as taps. */
+INLINE void points_of_gradient(const vector *y, vector *to) {
   to[0] = y[0];
   to[1] = y[0] + y[1];
   to[2] = y[0] - y[1];
   to[3] = -y[1];
-  if (taps == 5) {
-    to[4] = y[0];
-    to[5] = y[0] + y[1];
-    to[6] = -y[1];
-  }
 }
 
 INLINE void taps_of_points(const long taps, const vector *s, vector *g) {
@@ -97,29 +93,41 @@ INLINE void taps_of_points(const long taps, const vector *s, vector *g) {
   else                                \
     CALL_OF_5
 
+INLINE void columns_of(const long taps, const float *in, long pitch, long depth, const long from, const long to,
+                       vector columns[][MOST_POINTS]) {
+#pragma GCC unroll 6
+  for (long j = from; j < to; j++) {
+    vector d[MOST_TAPS + 1];
+#pragma GCC unroll 6
+    for (long i = 0; i <= taps; i++) d[i] = load(in + i * pitch + j * depth);
+    points_of_image(taps, d, columns[j]);
+  }
+}
+
 INLINE void images_of(const long taps, const float *in, long pitch, long depth, long tiles, long channels, float *to,
                       long apart) {
-  const long points = POINTS_OF(taps), seen = taps + 1;
-  for (long t = 0; t < tiles; t++, in += 2 * depth, to += channels)
-    for (long c = 0; c < channels; c += WIDTH) {
-      vector columns[MOST_TAPS + 1][MOST_POINTS], rows[MOST_POINTS][MOST_TAPS + 1];
-#pragma GCC unroll 6
-      for (long j = 0; j < seen; j++) {
-        vector d[MOST_TAPS + 1];
-#pragma GCC unroll 6
-        for (long i = 0; i < seen; i++) d[i] = load(in + i * pitch + j * depth + c);
-        points_of_image(taps, d, columns[j]);
-#pragma GCC unroll 7
-        for (long k = 0; k < points; k++) rows[k][j] = columns[j][k];
-      }
+  const long points = POINTS_OF(taps);
+  for (long c = 0; c < channels; c += WIDTH) {
+    /* Each tile sees all but two columns of the one before it. */
+    vector columns[MOST_TAPS + 1][MOST_POINTS];
+    columns_of(taps, in + c, pitch, depth, 0, taps - 1, columns);
+    for (long t = 0; t < tiles; t++) {
+      columns_of(taps, in + 2 * t * depth + c, pitch, depth, taps - 1, taps + 1, columns);
 #pragma GCC unroll 7
       for (long k = 0; k < points; k++) {
-        vector made[MOST_POINTS];
-        points_of_image(taps, rows[k], made);
+        vector row[MOST_TAPS + 1], made[MOST_POINTS];
+#pragma GCC unroll 6
+        for (long j = 0; j <= taps; j++) row[j] = columns[j][k];
+        points_of_image(taps, row, made);
 #pragma GCC unroll 7
-        for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + c, made[l]);
+        for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + t * channels + c, made[l]);
       }
+#pragma GCC unroll 4
+      for (long j = 0; j < taps - 1; j++)
+#pragma GCC unroll 7
+        for (long k = 0; k < points; k++) columns[j][k] = columns[j + 2][k];
     }
+  }
 }
 
 static void images(const float *in, long pitch, long depth, long tiles, long channels, long taps, float *to,
@@ -128,35 +136,28 @@ static void images(const float *in, long pitch, long depth, long tiles, long cha
           images_of(5, in, pitch, depth, tiles, channels, to, apart));
 }
 
-INLINE void gradient_of(const long taps, const float *in, long pitch, long tiles, long filters, long rows, long columns,
-                        float *to, long apart) {
-  const long points = POINTS_OF(taps);
+static void gradient(const float *in, long pitch, long tiles, long filters, long rows, long columns, float *to,
+                     long apart) {
   const vector zero = {0};
   for (long t = 0; t < tiles; t++, in += 2 * filters, to += filters) {
     const int is_wide = 2 * t + 1 < columns;
     for (long f = 0; f < filters; f += WIDTH) {
-      vector left[MOST_POINTS], right[MOST_POINTS];
+      vector left[4], right[4];
       const vector first[2] = {load(in + f), rows > 1 ? load(in + pitch + f) : zero};
       const vector second[2] = {is_wide ? load(in + filters + f) : zero,
                                 is_wide && rows > 1 ? load(in + pitch + filters + f) : zero};
-      points_of_gradient(taps, first, left);
-      points_of_gradient(taps, second, right);
-#pragma GCC unroll 7
-      for (long k = 0; k < points; k++) {
+      points_of_gradient(first, left);
+      points_of_gradient(second, right);
+#pragma GCC unroll 4
+      for (long k = 0; k < 4; k++) {
         const vector both[2] = {left[k], right[k]};
-        vector made[MOST_POINTS];
-        points_of_gradient(taps, both, made);
-#pragma GCC unroll 7
-        for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + f, made[l]);
+        vector made[4];
+        points_of_gradient(both, made);
+#pragma GCC unroll 4
+        for (long l = 0; l < 4; l++) store(to + (k * 4 + l) * apart + f, made[l]);
       }
     }
   }
-}
-
-static void gradient(const float *in, long pitch, long tiles, long filters, long taps, long rows, long columns,
-                     float *to, long apart) {
-  BY_TAPS(gradient_of(3, in, pitch, tiles, filters, rows, columns, to, apart),
-          gradient_of(5, in, pitch, tiles, filters, rows, columns, to, apart));
 }
 
 INLINE void filters_of(const long taps, const float *weights, long depth, long filters, long from, long to_channel,

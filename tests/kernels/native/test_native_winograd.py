@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tensorfleet_service.devices import native as devices
-from tests.kernels.harness import run_op
+from tensorfleet_service.kernels.registry import make_kernel
+from tests.kernels.harness import call, make_node, run_op
 
 native: Any = pytest.importorskip("tensorfleet_kernels._native")
 
@@ -141,3 +142,12 @@ def test_bits_do_not_depend_on_threads(taps: int) -> None:
     for out, gradient in found[1:]:
         np.testing.assert_array_equal(out, found[0][0])
         np.testing.assert_array_equal(gradient, found[0][1])
+
+
+def test_sizes_may_change_between_steps() -> None:
+    """A node keeps the geometry of the last sizes alone."""
+    node, _ = make_node("Conv2D", floats(1, 8, 8, 16), floats(3, 3, 16, 16), **SAME)
+    run = make_kernel(node)
+    for size, taps in ((8, 3), (9, 3), (9, 5), (8, 3)):
+        x, w = floats(2, size, size, 16), floats(taps, taps, 16, 16, seed=1)
+        np.testing.assert_array_equal(call(run, [x, w]), run_op("Conv2D", x, w, **SAME))

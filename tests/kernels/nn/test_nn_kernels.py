@@ -86,6 +86,17 @@ def test_pooling(stride: int, padding: str) -> None:
     np.testing.assert_allclose(run_op("AvgPoolGrad", shape, y_grad, **attrs), of_mean)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_infinite_gradient_goes_to_the_greatest_alone(dtype: Any) -> None:
+    x = np.random.default_rng(0).permutation(64 * 64 * 3).reshape(1, 64, 64, 3).astype(dtype)
+    attrs = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": b"VALID"}
+    pooled = run_op("MaxPool", x, **attrs)
+    found = run_op("MaxPoolGrad", x, pooled, np.full_like(pooled, np.inf), **attrs)
+    is_greatest = np.isin(x, pooled)  # no number is there twice
+    assert (found[is_greatest] == np.inf).all()
+    assert (found[~is_greatest] == 0).all()
+
+
 @pytest.mark.parametrize("op", ["MaxPool", "AvgPool"])
 def test_images_without_rows(op: str) -> None:
     # The padding alone is as large as what the last positions of a window reach.

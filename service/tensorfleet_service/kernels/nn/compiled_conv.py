@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -51,8 +52,17 @@ def convolve(images: Any, weights: Any, geometry: Geometry) -> Any:
     return _convolve(images, weights, geometry.out, geometry.strides, geometry.dilations, _before(geometry))
 
 
-def _convolve(images: Any, weights: Any, out: _Pair, strides: _Pair, dilations: _Pair, before: _Pair) -> Any:
-    *window, _, filters = weights.shape
+def _convolve(
+    images: Any,
+    weights: Any,
+    out: _Pair,
+    strides: _Pair,
+    dilations: _Pair,
+    before: _Pair,
+    is_turned: bool = False,
+) -> Any:
+    """With `is_turned`, the weights are [*window, f, c], and both axes of windows go backwards."""
+    window, filters = weights.shape[:2], weights.shape[2 if is_turned else 3]
     result = empty((len(images), *out, filters), np.float32)
     native.convolve(
         images,
@@ -60,12 +70,13 @@ def _convolve(images: Any, weights: Any, out: _Pair, strides: _Pair, dilations: 
         result,
         images.shape,
         out,
-        tuple(window),
+        window,
         strides,
         dilations,
         before,
         filters,
         thread_count(),
+        is_turned,
     )
     return result
 
@@ -84,11 +95,16 @@ def images_gradient(gradient: Any, weights: Any, geometry: Geometry) -> Any:
     """The gradient of the images, from that of the output, for windows without dilations: [n, *size, c]."""
     if not _takes(geometry, gradient, weights) or max(geometry.dilations) > 1:
         return None
+    size = tuple(n - sum(pad) for n, pad in zip(geometry.size, geometry.pad, strict=True))
+    if max(geometry.strides) == 1 and min(size) > 0:
+        before = tuple(n - 1 - pad for n, (pad, _) in zip(geometry.window, geometry.pad, strict=True))
+        if min(before) < 0:
+            return None  # windows that lie in the padding alone
+        return _convolve(gradient, weights, size, (1, 1), (1, 1), before, is_turned=True)
     phases = list(_phases(geometry))
     if any(min(phase.before) < 0 for phase in phases):
-        return None  # windows that lie in the padding alone
+        return None
     flipped = weights.transpose(0, 1, 3, 2)
-    size = tuple(n - sum(pad) for n, pad in zip(geometry.size, geometry.pad, strict=True))
     result = empty((len(gradient), *size, weights.shape[2]), np.float32)
     for phase in phases:
         place = (slice(None), *phase.place)
@@ -131,10 +147,14 @@ def depthwise_images_gradient(gradient: Any, weights: Any, geometry: Geometry) -
 
 def _takes(geometry: Geometry, *arrays: Any) -> bool:
     """Whether the compiled kernels take these arrays, of which the first are images, and these windows."""
+    return takes(*arrays) and all(array.size for array in arrays) and _fits(geometry)
+
+
+@lru_cache(256)  # nodes keep their geometries
+def _fits(geometry: Geometry) -> bool:
+    """Whether windows are such as the compiled kernels take."""
     return (
-        takes(*arrays)
-        and len(geometry.window) == 2
-        and all(array.size for array in arrays)
+        len(geometry.window) == 2
         and min(geometry.out) > 0
         and max(*geometry.size, *geometry.strides, *geometry.dilations, *geometry.window) <= _MOST
         and prod(geometry.window) <= _MOST_TAPS

@@ -25,6 +25,7 @@ from tensorfleet_service.devices.blocks import in_parallel, split, thread_count
 from tensorfleet_service.devices.cublas import matmul
 from tensorfleet_service.kernels.nn import compiled_conv, cudnn_conv
 from tensorfleet_service.kernels.nn.patches import (
+    Geometries,
     Geometry,
     as_formatted,
     channels_last,
@@ -254,6 +255,7 @@ def grouped_forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> A
 @kernel("Conv2D", "Conv3D")
 def convolution(node: KernelNode) -> Kernel:
     xp, windows = node.xp, convolution_windows(node.attrs)
+    geometries = Geometries(windows)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, weights: Any) -> Any:
@@ -261,7 +263,7 @@ def convolution(node: KernelNode) -> Kernel:
         check_rank(images, f"{kind}input", windows)
         check_rank(weights, f"{kind}filter", windows)
         _check_depth(images.shape[windows.channel_axis], weights.shape)
-        geometry = Geometry(windows, _space(images, windows), weights.shape[:-2])
+        geometry = geometries(_space(images, windows), weights.shape[:-2])
         if xp is not np:
             found = cudnn_conv.convolve(xp, images, weights, geometry, windows.channels_first)
             if found is not None:
@@ -277,6 +279,7 @@ def convolution(node: KernelNode) -> Kernel:
 @kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2")
 def convolution_backprop_input(node: KernelNode) -> Kernel:
     xp, windows = node.xp, convolution_windows(node.attrs)
+    geometries = Geometries(windows)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(input_sizes: Any, weights: Any, gradient: Any) -> Any:
@@ -289,7 +292,7 @@ def convolution_backprop_input(node: KernelNode) -> Kernel:
             _check_batch(gradient, sizes[0], len(windows.strides))
             space, channels = tuple(sizes[a] for a in windows.space_axes), sizes[windows.channel_axis]
         _check_depth(channels, weights.shape)
-        geometry = Geometry(windows, space, weights.shape[:-2])
+        geometry = geometries(space, weights.shape[:-2])
         _check_gradient(gradient, geometry, weights.shape[-1], windows)
         if xp is not np:
             shapes = (geometry, channels, windows.channels_first)
@@ -314,13 +317,14 @@ def convolution_backprop_input(node: KernelNode) -> Kernel:
 @kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2")
 def convolution_backprop_filter(node: KernelNode) -> Kernel:
     xp, windows = node.xp, convolution_windows(node.attrs)
+    geometries = Geometries(windows)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, filter_sizes: Any, gradient: Any) -> Any:
         shape = sizes_of(filter_sizes, "filter_sizes", windows)
         check_rank(images, "input", windows)
         _check_depth(images.shape[windows.channel_axis], shape)
-        geometry = Geometry(windows, _space(images, windows), shape[:-2])
+        geometry = geometries(_space(images, windows), tuple(shape[:-2]))
         _check_batch(gradient, len(images), len(windows.strides))
         _check_gradient(gradient, geometry, shape[-1], windows)
         if xp is not np:

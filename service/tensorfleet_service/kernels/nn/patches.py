@@ -122,6 +122,27 @@ class Geometry:
         return made
 
 
+class Geometries:
+    """The geometries of a node, which mostly meets the same sizes again: the last one is kept."""
+
+    __slots__ = ("_last", "_windows")
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._last: tuple[tuple[int, ...], tuple[int, ...], Geometry] | None = None
+
+    def __call__(self, size: tuple[int, ...], window: tuple[int, ...]) -> Geometry:
+        """The windows over images of a size.
+
+        Raises:
+            InvalidArgumentError: a window is larger than the images.
+        """
+        last = self._last  # other steps may run the node at the same time
+        if last is None or last[0] != size or last[1] != window:
+            last = self._last = size, window, Geometry(self._windows, size, window)
+        return last[2]
+
+
 def rows_of_patches(geometry: Geometry, images: Any) -> int:
     """The number of rows of windows whose patches fit the cache."""
     row: int = geometry.out[1] * prod(geometry.window) * images.shape[3] * images.itemsize

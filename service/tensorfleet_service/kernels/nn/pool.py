@@ -180,8 +180,9 @@ def max_pool_grad(node: KernelNode) -> Kernel:
             )
             return as_formatted(xp, own, windows)
         result = xp.zeros((len(images), *geometry.size, images.shape[-1]), gradient.dtype)
+        nothing = xp.zeros((), gradient.dtype)
         for at, chosen in _maxima(xp, geometry, images, pooled):
-            result[at] += gradient * chosen
+            result[at] += xp.where(chosen, gradient, nothing)  # an infinite gradient times 0 would be NaN
         return xp.ascontiguousarray(as_formatted(xp, geometry.inner(result), windows))
 
     return run

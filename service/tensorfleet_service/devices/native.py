@@ -88,10 +88,10 @@ def add_rows(table: Any, places: Any, updates: Any) -> bool:
     return True
 
 
-MOST_LEFT = 3 << 16
-"""The most elements of the first operand of a product, which is to stay in the second cache: beyond, it goes
-by in blocks. NumPy's library, which copies blocks of both operands, is as fast where a result has both many
-rows and many columns, and where the first operand is given transposed."""
+MOST_LEFT = 1 << 20
+"""The most elements of the first operand of a product of any shape. Beyond, NumPy's library, which copies blocks
+of both operands, is 10 to 20 percent faster with AVX2, and where the first has to be turned, from twice as many
+on with AVX-512, too."""
 
 SHORT_SIDE = 1 << 9
 """The most rows, or columns, of a product whose first operand is larger than that."""
@@ -111,6 +111,13 @@ AS_IT_IS, TRANSPOSED, PANELS = range(3)
 """Forms of the second operand of a product."""
 
 
+def _takes_large(left: int, rows: int, columns: int, a_is_turned: bool) -> bool:
+    is_wide = bool(native.INSTRUCTION_SET == "AVX-512")
+    if a_is_turned:
+        return is_wide and left <= 2 * MOST_LEFT
+    return is_wide or min(rows, columns) <= SHORT_SIDE
+
+
 def multiply(a: Any, b: Any, a_is_turned: bool, b_is_turned: bool, panels: Any = None) -> Any:
     """The product of two matrices, given transposed or not; None if NumPy has to compute it.
 
@@ -124,7 +131,7 @@ def multiply(a: Any, b: Any, a_is_turned: bool, b_is_turned: bool, panels: Any =
         work < LEAST_PRODUCT
         or native is None
         or inner != other
-        or (a.size > MOST_LEFT and (a_is_turned or (rows > SHORT_SIDE and columns > SHORT_SIDE)))
+        or (a.size > MOST_LEFT and not _takes_large(a.size, rows, columns, a_is_turned))
         or (min(rows, columns) < LEAST_SIDE and (work < LEAST_OF_NARROW or min(rows, columns) < 2))
         or type(a) is not np.ndarray
         or type(b) is not np.ndarray

@@ -120,13 +120,26 @@ def test_matrices_of_the_op(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.multiply(floats(500, 400), floats(1, 400), False, True) is None
     tall = floats(native.MOST_LEFT // 300 + 1, 300)
     assert len(tall) > native.SHORT_SIDE
-    assert native.multiply(tall, floats(300, native.SHORT_SIDE + 1), False, False) is None
-    assert native.multiply(tall, floats(len(tall), 30), True, False) is None
-    np.testing.assert_allclose(
-        native.multiply(tall, floats(300, 30, seed=1), False, False),
-        tall @ floats(300, 30, seed=1),
-        atol=1e-3,
-    )
+    columns = native.SHORT_SIDE + 1
+    for kind, takes, turns in (("AVX2", False, False), ("AVX-512", True, True)):
+        monkeypatch.setattr(native, "native", _Kind(native.native, kind))
+        assert (native.multiply(tall, floats(300, columns), False, False) is not None) == takes
+        assert (native.multiply(tall, floats(len(tall), 30), True, False) is not None) == turns
+        np.testing.assert_allclose(
+            native.multiply(tall, floats(300, 30, seed=1), False, False),
+            tall @ floats(300, 30, seed=1),
+            atol=1e-3,
+        )
+        twice = floats(2 * native.MOST_LEFT // 300 + 1, 300)
+        assert native.multiply(twice, floats(len(twice), 30), True, False) is None
+
+
+class _Kind:
+    """The module as it is with another instruction set."""
+
+    def __init__(self, module: Any, kind: str) -> None:
+        self.INSTRUCTION_SET = kind
+        self.multiply = module.multiply
 
 
 BAD_SIZES = [0, -1, 5, 1 << 13, 1 << 31, (1 << 62) + 1, (1 << 63) - 1, -(1 << 63)]

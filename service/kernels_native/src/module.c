@@ -571,8 +571,11 @@ static PyMethodDef methods[] = {
      "depthwise_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
      "threads)"},
     {"multiply", multiply, METH_VARARGS,
-     "multiply(a, b, out, rows, inner, columns, a_is_turned, b_is_turned, threads): the product of two matrices, either "
-     "of which may be given transposed"},
+     "multiply(a, b, out, rows, inner, columns, a_is_turned, form, threads): the product of two matrices; of a form 0, b "
+     "is as it is, of 1 transposed, of 2 made by pack_matrix"},
+    {"pack_matrix", pack_matrix, METH_VARARGS,
+     "pack_matrix(b, out, inner, columns, b_is_turned, threads): a matrix as `multiply` reads it, in panels of "
+     "PANEL_COLUMNS columns [panels, inner, PANEL_COLUMNS]"},
     {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
     {"scan_examples", scan_examples, METH_VARARGS,
      "scan_examples(items, keys, places, stride, threads, sizes=None): (items it cannot read, kinds, totals, longest), of "
@@ -629,6 +632,7 @@ static int fill(PyObject *module) {
   const int failed = PyModule_AddObjectRef(module, "STEPS", steps);
   Py_DECREF(steps);
   return failed || PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 ||
+                 PyModule_AddIntConstant(module, "PANEL_COLUMNS", tiles->columns) < 0 ||
                  PyModule_AddStringConstant(module, "INSTRUCTION_SET", instruction_set) < 0
              ? -1
              : 0;

@@ -5,5 +5,6 @@
 #include "arrays.h"
 
 PyObject *multiply(PyObject *self, PyObject *arguments);
+PyObject *pack_matrix(PyObject *self, PyObject *arguments);
 
 #endif

@@ -17,6 +17,13 @@
 #endif
 #define COLUMNS (2 * WIDTH)
 
+/* Rows of a tile of a product of matrices: 32 registers hold twice as many sums, so that panels are read half as often. */
+#if defined(__AVX512F__)
+#define MATRIX_ROWS 12
+#else
+#define MATRIX_ROWS TILE_ROWS
+#endif
+
 typedef float vector __attribute__((vector_size(4 * WIDTH)));
 typedef float anywhere __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 
@@ -34,6 +41,14 @@ INLINE void store_some(float *to, vector first, vector second, long wanted) {
     store(buffer + WIDTH, second);
     memcpy(to, buffer, sizeof(float) * (size_t)wanted);
   }
+}
+
+/* What there is of a vector, and zeros behind it. */
+INLINE vector load_some(const float *from, long there) {
+  if (there >= WIDTH) return load(from);
+  float buffer[WIDTH] = {0};
+  if (there > 0) memcpy(buffer, from, sizeof(float) * (size_t)there);
+  return load(buffer);
 }
 
 INLINE void product_of(const int rows, const int vectors, const float *const *in, const long *offsets, long segments,
@@ -79,33 +94,45 @@ static void product(const float *const *in, long rows, const long *offsets, long
 #undef CASE
 }
 
-INLINE void matrix_of(const int rows, const int vectors, const float *in, long row_step, long length,
+/* Row `r` of rows that begin at `in`; three of them share an address that is counted up. */
+#define ROW(r) in[(r) / 3 * 3 * row_step + i + (r) % 3 * row_step]
+
+INLINE void matrix_of(const int rows, const int vectors, const int adds, const float *in, long row_step, long length,
                       const float *panel, float *out, long stride, long wanted) {
-  vector sums[TILE_ROWS][2] = {{{0}}};
-  const float *a[TILE_ROWS];
-#pragma GCC unroll 6
-  for (int r = 0; r < rows; r++) a[r] = in + r * row_step;
+  vector sums[MATRIX_ROWS][2] = {{{0}}};
   for (long i = 0; i < length; i++, panel += COLUMNS) {
     const vector first = load(panel), second = vectors == 2 ? load(panel + WIDTH) : first;
-#pragma GCC unroll 6
+#pragma GCC unroll 12
     for (int r = 0; r < rows; r++) {
-      const float x = a[r][i];
+      const float x = ROW(r);
       sums[r][0] += first * x;
       if (vectors == 2) sums[r][1] += second * x;
     }
   }
-#pragma GCC unroll 6
-  for (int r = 0; r < rows; r++) store_some(out + r * stride, sums[r][0], sums[r][1], wanted);
+#pragma GCC unroll 12
+  for (int r = 0; r < rows; r++) {
+    float *to = out + r * stride;
+    if (adds) {
+      vector before[2] = {load_some(to, wanted), load_some(to + WIDTH, wanted - WIDTH)};
+      sums[r][0] += before[0];
+      sums[r][1] += before[1];
+    }
+    store_some(to, sums[r][0], sums[r][1], wanted);
+  }
 }
 
-static void matrix(const float *in, long rows, long row_step, long length, const float *panel, float *out,
+static void matrix(const float *in, long rows, long row_step, long length, const float *panel, int adds, float *out,
                    long stride, long wanted) {
-#define CASE(ROWS)                                                                  \
-  case ROWS:                                                                        \
-    if (wanted > WIDTH)                                                             \
-      matrix_of(ROWS, 2, in, row_step, length, panel, out, stride, wanted);         \
-    else                                                                            \
-      matrix_of(ROWS, 1, in, row_step, length, panel, out, stride, wanted);         \
+#define CASE(ROWS)                                                                      \
+  case ROWS:                                                                            \
+    if (wanted <= WIDTH && adds)                                                        \
+      matrix_of(ROWS, 1, 1, in, row_step, length, panel, out, stride, wanted);          \
+    else if (wanted <= WIDTH)                                                           \
+      matrix_of(ROWS, 1, 0, in, row_step, length, panel, out, stride, wanted);          \
+    else if (adds)                                                                      \
+      matrix_of(ROWS, 2, 1, in, row_step, length, panel, out, stride, wanted);          \
+    else                                                                                \
+      matrix_of(ROWS, 2, 0, in, row_step, length, panel, out, stride, wanted);          \
     break;
   switch (rows) {
     CASE(1)
@@ -114,6 +141,14 @@ static void matrix(const float *in, long rows, long row_step, long length, const
     CASE(4)
     CASE(5)
     CASE(6)
+#if MATRIX_ROWS > 6
+    CASE(7)
+    CASE(8)
+    CASE(9)
+    CASE(10)
+    CASE(11)
+    CASE(12)
+#endif
     default:
       break;
   }
@@ -284,4 +319,4 @@ static void depthwise_filter(const float *in, long step, const float *gradient, 
     for (long i = 0; i < width; i++) sums[c] += in[i * step + c] * gradient[i * depth + c];
 }
 
-const struct tiles CONCAT(tiles_, VARIANT) = {COLUMNS, product, outer, depthwise, depthwise_filter, matrix, transpose, pack};
+const struct tiles CONCAT(tiles_, VARIANT) = {COLUMNS, MATRIX_ROWS, product, outer, depthwise, depthwise_filter, matrix, transpose, pack};

@@ -15,6 +15,12 @@ from tensorfleet_service.devices.transfer import all_to_host, movers
 from tensorfleet_service.executor.branches import SMALL, find_beside, starter
 from tensorfleet_service.executor.fusing import Group, find_groups, last_uses, write_group
 from tensorfleet_service.executor.patterns import find_patterns
+from tensorfleet_service.executor.shared_operands import (
+    SharedOperand,
+    find_shared,
+    packed_product,
+    packer,
+)
 from tensorfleet_service.executor.statements import (
     Line,
     as_string,
@@ -101,6 +107,10 @@ class PlanWriter:
 
         self.beside: set[int] = find_beside(nodes, self.groups) if xp is np and self.moves is None else set()
         """The positions of products that may be computed beside what follows."""
+        self.shared: dict[int, SharedOperand] = (
+            find_shared(nodes, {*self.groups, *self.beside}) if xp is np and self.moves is None else {}
+        )
+        """The operands that products share, by the positions of these."""
 
     def _may_wait(self, position: int) -> bool:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
@@ -148,6 +158,9 @@ class _Text:
         self._traced = traced
         self._groups: dict[int, Group | None] = {} if traced else writer.groups
         self._beside: set[int] = set() if traced else writer.beside
+        self._shared: dict[int, SharedOperand] = {} if traced else writer.shared
+        self._packed: dict[SharedOperand, str] = {}  # the variables of those that have been packed
+        self._ended: list[str] = []  # of these, the one that the node at hand is the last to take
         self._started: dict[str, Node] = {}  # the products that their variables may stand for
         self._last_use = last_uses(self._nodes, self._groups)
         self._body: list[str] = []
@@ -244,9 +257,25 @@ class _Text:
                 product = eval(f"lambda x0, x1: {kernel.template.format('x0', 'x1')}", dict(kernel.names))
                 self.names |= {"Beside": Beside, f"b{position}": starter(node, product)}
                 text = f"({text}) if {inputs[0]}.size < {SMALL} else b{position}({', '.join(inputs)})"
+            elif position in self._shared:
+                text = self._by_packed(position, node, inputs, text)
             self._add_outputs(position, node, inputs, text, expression)
             if position in self._beside:
                 self._started[self._slots[id(node), 0]] = node
+
+    def _by_packed(self, position: int, node: Node, inputs: list[str], text: str) -> str:
+        """The text of a product whose second operand is packed at the first of those that share it."""
+        shared = self._shared[position]
+        if position == shared.first:
+            self._packed[shared] = self._slot()
+            self.names[f"p{position}"] = packer(node)
+            self._add(f" {self._packed[shared]} = p{position}({', '.join(inputs)})", node, inputs)
+        name = self._packed[shared]
+        self.names[f"m{position}"] = packed_product(node)
+        text = f"({text}) if {name} is None else m{position}({', '.join(inputs)}, {name})"
+        if position == shared.last:
+            self._ended.append(name)
+        return text
 
     def _add_outputs(
         self, position: int, node: Node, inputs: list[str], text: str, expression: Expression | None = None
@@ -260,7 +289,8 @@ class _Text:
             self._slots[id(node), index] = name
         statement = self._timed(assign(node, outputs, text), position, outputs[0] if outputs else "None")
         unused = [name for index, name in enumerate(outputs) if (id(node), index) not in self._last_use]
-        dead = released + unused
+        dead = released + unused + self._ended
+        self._ended.clear()
         self._add(statement + delete(dead), node, inputs, expression)
         self._free += dead
 

@@ -43,6 +43,48 @@ def test_values(rows: int, inner: int, columns: int, turned: tuple[bool, bool]) 
     assert (np.abs(product(given_a, given_b, turned) - expected) <= bound).all()
 
 
+def packed(b: Any, is_turned: bool = False, threads: int = 1) -> Any:
+    columns, inner = b.shape if is_turned else b.shape[::-1]
+    panels = -(-columns // native.native.PANEL_COLUMNS)
+    out = np.full((panels, inner, native.native.PANEL_COLUMNS), np.nan, np.float32)
+    native.native.pack_matrix(b, out, inner, columns, is_turned, threads)
+    return out
+
+
+LONG = [(5, 1025, 70), (14, 2500, 33), (3, 600, 1100)]
+"""Sizes of which the inner dimension goes by in blocks."""
+
+
+@pytest.mark.parametrize(("rows", "inner", "columns"), LONG)
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)])
+def test_values_of_a_long_inner_dimension(
+    rows: int, inner: int, columns: int, turned: tuple[bool, bool]
+) -> None:
+    a, b = floats(rows, inner), floats(inner, columns, seed=1)
+    given_a, given_b = (np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), turned, strict=True))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    found = product(given_a, given_b, turned)
+    np.testing.assert_allclose(found, expected, atol=1e-6 * inner)
+    for threads in (2, 64):
+        assert product(given_a, given_b, turned, threads).tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 1, 1), (20, 40, 80), (13, 7, 100), *LONG])
+def test_a_matrix_packed_before_gives_the_same_bits(rows: int, inner: int, columns: int) -> None:
+    a, b = floats(rows, inner), floats(inner, columns, seed=1)
+    for is_turned in (False, True):
+        given = np.ascontiguousarray(b.T) if is_turned else b
+        panels = packed(given, is_turned)
+        assert not np.isnan(panels).any()
+        assert packed(given, is_turned, 3).tobytes() == panels.tobytes()
+        found = [np.full((rows, columns), np.nan, np.float32) for _ in range(2)]
+        for out, threads in zip(found, (1, 3), strict=True):
+            native.native.multiply(a, panels, out, rows, inner, columns, False, 2, threads)
+        assert found[0].tobytes() == found[1].tobytes()
+        assert found[0].tobytes() == product(a, given, (False, is_turned)).tobytes()
+        np.testing.assert_allclose(found[0], a.astype(np.float64) @ b, atol=1e-6 * inner)
+
+
 @pytest.mark.parametrize("turned", [(False, False), (True, True)])
 def test_the_number_of_threads_changes_no_bit(turned: tuple[bool, bool]) -> None:
     a, b = floats(61, 61), floats(61, 61, seed=1)
@@ -73,9 +115,31 @@ def test_matrices_of_the_op(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.multiply(a.astype(np.float64), b.astype(np.float64), False, False) is None
     assert native.multiply(a, b[:20], False, False) is None
     assert native.multiply(a[:2], b[:, :2], False, False) is None
-    for most, turned in zip(native.MOST_INNER, (False, True), strict=True):
-        left, right = np.empty((9, most + 1), np.float32), np.empty((most + 1, 9), np.float32)
-        assert native.multiply(left, right.reshape(9, -1) if turned else right, False, turned) is None
+    # A vector is, too, and what is large with many rows and columns, or given transposed.
+    assert native.multiply(floats(1, 400), floats(400, 500), False, False) is None
+    assert native.multiply(floats(500, 400), floats(1, 400), False, True) is None
+    tall = floats(native.MOST_LEFT // 300 + 1, 300)
+    assert len(tall) > native.SHORT_SIDE
+    columns = native.SHORT_SIDE + 1
+    for kind, takes, turns in (("AVX2", False, False), ("AVX-512", True, True)):
+        monkeypatch.setattr(native, "native", _Kind(native.native, kind))
+        assert (native.multiply(tall, floats(300, columns), False, False) is not None) == takes
+        assert (native.multiply(tall, floats(len(tall), 30), True, False) is not None) == turns
+        np.testing.assert_allclose(
+            native.multiply(tall, floats(300, 30, seed=1), False, False),
+            tall @ floats(300, 30, seed=1),
+            atol=1e-3,
+        )
+        twice = floats(2 * native.MOST_LEFT // 300 + 1, 300)
+        assert native.multiply(twice, floats(len(twice), 30), True, False) is None
+
+
+class _Kind:
+    """The module as it is with another instruction set."""
+
+    def __init__(self, module: Any, kind: str) -> None:
+        self.INSTRUCTION_SET = kind
+        self.multiply = module.multiply
 
 
 BAD_SIZES = [0, -1, 5, 1 << 13, 1 << 31, (1 << 62) + 1, (1 << 63) - 1, -(1 << 63)]
@@ -109,5 +173,20 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(REFUSED):
             native.native.multiply(*arrays, 6, 6, 6, False, False, 1)
+    panels = packed(b)
+    for form in (-1, 3):
+        with pytest.raises(REFUSED):
+            native.native.multiply(a, panels, out, 6, 6, 6, False, form, 1)
+    for arrays in ((a, b, out), (a, panels[:, :5], out), (a, panels, panels)):
+        with pytest.raises(REFUSED):
+            native.native.multiply(*arrays, 6, 6, 6, False, 2, 1)
+    for pair in ((b, b), (b, panels[:, :5]), (b.astype(np.float64), panels), (panels, panels)):
+        with pytest.raises(REFUSED):
+            native.native.pack_matrix(*pair, 6, 6, False, 1)
+    for bad in BAD_SIZES:
+        with pytest.raises(REFUSED):
+            native.native.pack_matrix(b, panels, bad, 6, False, 1)
+        with pytest.raises(REFUSED):
+            native.native.pack_matrix(b, panels, 6, bad, True, 1)
     empty = np.empty((0, 6), np.float32)
     native.native.multiply(empty, b, empty, 0, 6, 6, True, False, 1)

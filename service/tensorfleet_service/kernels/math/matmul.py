@@ -71,11 +71,14 @@ def _on_gpu(xp: Any) -> Callable[[Any, Any], Any]:
 
 
 @cache
-def product_of(transpose_a: bool, transpose_b: bool) -> Callable[[Any, Any], Any]:
-    """The product of two matrices of float32 or float64, as the kernel computes it."""
+def product_of(transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:
+    """The product of two matrices of float32 or float64, as the kernel computes it.
 
-    def product(a: Any, b: Any) -> Any:
-        found = native.multiply(a, b, transpose_a, transpose_b)
+    A third argument is what `native.pack` has made of the second.
+    """
+
+    def product(a: Any, b: Any, panels: Any = None) -> Any:
+        found = native.multiply(a, b, transpose_a, transpose_b, panels)
         if found is not None:
             return found
         left, right = a.T if transpose_a else a, b.T if transpose_b else b

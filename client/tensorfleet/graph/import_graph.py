@@ -7,22 +7,26 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tensorfleet.core import attr_value, gc_pause
+from tensorfleet.core import attr_value, errors, gc_pause
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.proto_field import encoded_attributes
 from tensorfleet.graph import hints
 from tensorfleet.graph.attributes import complete
 from tensorfleet.graph.convert import convert_to_tensor
-from tensorfleet.graph.graph import PRODUCER_VERSION, Graph, get_default_graph, lookup_op
+from tensorfleet.graph.graph import PRODUCER_VERSION, Graph, get_default_graph
 from tensorfleet.graph.op_def import OpDef
 from tensorfleet.graph.op_def_proto import summary, type_name
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.proto.function_pb2 import FunctionDef, FunctionDefLibrary
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _LOCATION = b"loc:@"
+_INPUT = re.compile(r"\^[^:]+|[^^:]+(:\d+)?")
+"""An input of a node: a control input, or an output by its number, 0 if there is none."""
+
 _MERGES = frozenset(("Merge", "RefMerge"))
 _NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
 
@@ -64,7 +68,7 @@ def import_graph_def(
         'import/x:0'
     """
     if not isinstance(graph_def, GraphDef):
-        raise TypeError("Argument `graph_def` must be a GraphDef proto.")
+        raise TypeError("graph_def must be a GraphDef proto.")
     if graph_def.versions.min_consumer > PRODUCER_VERSION:
         raise ValueError(
             f"GraphDef min consumer version {graph_def.versions.min_consumer} above current version "
@@ -72,15 +76,14 @@ def import_graph_def(
         )
     _check_input_map(input_map)
     if return_elements is not None and not all(isinstance(e, (str, bytes)) for e in return_elements):
-        raise TypeError(f"Argument `return_elements` must be a list of strings. Obtained {return_elements}.")
+        raise TypeError(f"return_elements must be a list of strings. Obtained {return_elements}.")
     graph = get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
         mapped = _as_tensors(graph, name, input_map or {})
     with gc_pause.paused(), graph._all_or_nothing():
+        _add_library(graph, graph_def.library)
         importer = _Importer(graph, graph_def, scope, mapped, _producer_defaults(producer_op_list))
         importer.run()
-        for function in graph_def.library.function:
-            graph._add_function(function)
         elements = None
         if return_elements is not None:
             elements = [importer.element(e.decode() if isinstance(e, bytes) else e) for e in return_elements]
@@ -90,14 +93,30 @@ def import_graph_def(
     return elements
 
 
+def _add_library(graph: Graph, library: FunctionDefLibrary) -> None:
+    """Adds functions, which nodes may call by their names, with their gradients."""
+    gradients = {item.function_name: item.gradient_func for item in library.gradient}
+    for function in library.function:
+        copied = FunctionDef()  # a part of a message keeps the whole message in memory
+        copied.CopyFrom(function)
+        try:
+            graph._add_function(copied, gradients.get(function.signature.name))
+        except errors.InvalidArgumentError as error:
+            raise ValueError(error.message) from None
+
+
 def _check_input_map(input_map: Any) -> None:
     if input_map is None:
         return
     if not isinstance(input_map, dict):
-        raise TypeError(f"Argument `input_map` must be a dictionary. Obtained {type(input_map).__name__}")
+        raise TypeError(
+            "input_map must be a dictionary mapping strings to Tensor objects. "
+            f"Obtained {type(input_map).__name__}"
+        )
     if not all(isinstance(key, (str, bytes)) for key in input_map):
         raise TypeError(
-            f"All keys for argument `input_map` must be strings. Obtained keys: {list(input_map)}"
+            "input_map must be a dictionary mapping strings to Tensor objects. "
+            f"Obtained keys: {list(input_map)}"
         )
 
 
@@ -183,7 +202,8 @@ class _Importer:
         for name, node in self._nodes.items():
             sources = {_source(text) for text in node.input if not self._is_satisfied(node, text)}
             for text in node.input:
-                if _source(text) not in self._nodes and not self._is_mapped(text):
+                is_known = _source(text) in self._nodes and _INPUT.fullmatch(text) is not None
+                if not is_known and not self._is_mapped(text):
                     raise ValueError(f"Node '{name}': Unknown input node '{text}'")
             waiting[name] = len(sources)
             for source in sources:
@@ -210,7 +230,7 @@ class _Importer:
         return source is not None and source.op in _NEXT_ITERATIONS and not self._is_mapped(text)
 
     def _add(self, node: NodeDef) -> Operation:
-        definition = lookup_op(node.op)
+        definition = self._graph._op_definition(node.op)
         texts = list(node.input)
         attrs = self._attrs(node, definition, texts)
         data = [text for text in texts if not text.startswith("^")]

@@ -33,8 +33,8 @@ STRINGS, TEXT, NUMBERS = "strings", "text", "numbers"
 GROWN = {STRINGS: 1 << 22, TEXT: 1 << 26, NUMBERS: 1 << 23}
 MEMORY = 8 << 30
 TRIED = 1500
-CASES = 6
-SECONDS = 40
+CASES = 4
+SECONDS = 25
 
 Make = Callable[[int], Any]
 

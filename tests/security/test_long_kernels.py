@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +18,7 @@ from tensorfleet_service.executor import functions
 from tensorfleet_service.kernels import sparse, values
 from tensorfleet_service.kernels.array import selection
 from tensorfleet_service.kernels.functions import function_ops
-from tensorfleet_service.kernels.image import boxes
+from tensorfleet_service.kernels.image import boxes, pillow
 from tensorfleet_service.kernels.io import audio, summarize
 from tensorfleet_service.kernels.nn import ctc, local
 from tensorfleet_service.kernels.random import bounded, index_shuffle
@@ -156,9 +157,14 @@ OTHERS: dict[str, tuple[Any, Callable[[], Any]]] = {
         ),
     ),
     "lrn": (local, lambda: tf.nn.lrn(fed(np.ones((1, 8, 8, 80), np.float32)), 70)),
+    "decode_gif": (pillow, lambda: tf.image.decode_gif(fed(GIF))),
     "index_shuffle": (index_shuffle, lambda: shuffled(7)),
     "long index_shuffle": (index_shuffle, lambda: shuffled(1 << 20)),
 }
+
+
+_FRAME = b"\x2c" + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x4c\x01\x00"
+GIF = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0xF0, 0, 0) + b"\0\0\0\xff\xff\xff" + 3 * _FRAME + b";"
 
 
 def shuffled(highest: int) -> Any:

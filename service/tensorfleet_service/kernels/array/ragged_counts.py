@@ -80,23 +80,29 @@ def count_sparse(node: KernelNode) -> Kernel:
         flat = values.ravel()
         if flat.size and flat.min() < 0:
             raise invalid("Input values must all be non-negative")
-        counts: list[dict[int, Any]] = [{} for _ in range(count)]
-        given = weights.ravel().tolist() if weights.size else [1] * flat.size
-        for row, value, weight in zip(rows.tolist(), flat.tolist(), given, strict=True):
-            if most < 0 or value < most:
-                counts[row][value] = 1 if binary else counts[row].get(value, 0) + weight
         top = int(flat.max(initial=-1)) + 1
         width = max(top, least) if least > 0 else top
         width = most if most > 0 and width > most else width
-        indices = [
-            ([] if is_vector else [row]) + [value]
-            for row, found in enumerate(counts)
-            for value in sorted(found)
-        ]
-        made = [found[value] for found in counts for value in sorted(found)]
+        chosen = np.flatnonzero(flat < most) if most >= 0 else np.arange(flat.size)
+        # Equal ones come together, in the order in which their weights are added.
+        chosen = chosen[np.lexsort((flat[chosen], rows[chosen]))]
+        at, value = rows[chosen], flat[chosen]
+        is_new = np.ones(chosen.size, np.bool_)
+        is_new[1:] = (at[1:] != at[:-1]) | (value[1:] != value[:-1])
+        begins = np.flatnonzero(is_new)
+        if binary:
+            made = np.ones(begins.size)
+        elif not weights.size:
+            made = np.diff(begins, append=chosen.size)
+        else:
+            exact = np.float64 if weights.dtype.kind == "f" else np.int64
+            made = (
+                np.add.reduceat(weights.reshape(-1)[chosen].astype(exact), begins) if begins.size else begins
+            )
+        at, value = at[begins].astype(np.int64), value[begins].astype(np.int64)
         return (
-            np.array(indices, np.int64).reshape(-1, 1 if is_vector else 2),
-            np.array(made, dtype),
+            value[:, None] if is_vector else np.stack([at, value], 1),
+            made.astype(dtype),
             np.array([width] if is_vector else [count, width], np.int64),
         )
 

@@ -18,6 +18,7 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.image.common import Array
 from tensorfleet_service.kernels.image.limits import MAX_PIXELS
 from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.threads.running import check as check_step
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
@@ -195,14 +196,17 @@ def _png_grey(colours: Array) -> Array:
 def decode_gif(contents: bytes, first_only: bool = False) -> Array:
     """The frames: uint8 [frames, height, width, 3], black where none has drawn."""
     with opened(contents, "GIF") as image:
-        count = 1 if first_only else int(getattr(image, "n_frames", 1))
-        check_pixels(*image.size, count)
-        frames = np.zeros((count, image.height, image.width, 3), np.uint8)
-        for number in range(count):
-            image.seek(number)
+        frames = []
+        for number in range(1 if first_only else MAX_PIXELS):
+            check_step()  # millions of small ones take long
+            check_pixels(*image.size, number + 1)
+            try:
+                image.seek(number)
+            except EOFError:
+                break
             pixels = np.asarray(image.convert("RGBA"))
-            frames[number] = pixels[..., :3] * (pixels[..., 3:] != 0)
-        return frames
+            frames.append(pixels[..., :3] * (pixels[..., 3:] != 0))
+        return np.stack(frames)
 
 
 def encode_jpeg(

@@ -183,8 +183,8 @@ CONTRIB_REASONS = {
     "models on kernels of their own, which the service does not have": (
         "boosted_trees decision_trees tensor_forest coder ffmpeg nearest_neighbor linear_optimizer"
     ),
-    "libraries that went on as packages of their own: TensorFlow Probability, TF-GAN, TFX": (
-        "bayesflow gan constrained_optimization kernel_methods timeseries labeled_tensor"
+    "libraries that went on as packages of their own: TensorFlow Probability, TFX": (
+        "bayesflow constrained_optimization kernel_methods timeseries labeled_tensor"
     ),
 }
 

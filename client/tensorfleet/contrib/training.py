@@ -2,6 +2,10 @@
 
 import typing as _typing
 
+from tensorfleet.contrib.bucketing import (
+    bucket as bucket,
+    bucket_by_sequence_length as bucket_by_sequence_length,
+)
 from tensorfleet.contrib.hparam import HParams as HParams, parse_values as parse_values
 from tensorfleet.contrib.monitored_training import (
     SummaryAtEndHook as SummaryAtEndHook,
@@ -42,6 +46,8 @@ __all__ = [
     "StopAfterNEvalsHook",
     "SummaryAtEndHook",
     "add_gradients_summaries",
+    "bucket",
+    "bucket_by_sequence_length",
     "byte_size_load_fn",
     "checkpoints_iterator",
     "clip_gradient_norms",

@@ -11,10 +11,9 @@ from tensorfleet.distributions.bijectors.vectors import affine_scale
 from tensorfleet.distributions.distribution import FULLY_REPARAMETERIZED
 from tensorfleet.distributions.parameters import arguments, derived_seed, parameters_after
 from tensorfleet.distributions.vectors import (
-    AffineVectors,
+    DiagonalVectors,
     MultivariateNormalTriL,
     NormalVectors,
-    diagonal_scale,
 )
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import control_dependencies
@@ -27,10 +26,10 @@ from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.rearranging import matrix_transpose
 from tensorfleet.ops.array.shaping import shape
-from tensorfleet.ops.debugging.checks import assert_near, assert_none_equal
+from tensorfleet.ops.debugging.checks import assert_near
 from tensorfleet.ops.linalg.linalg import cholesky
 from tensorfleet.ops.linalg.matrix_parts import matrix_diag
-from tensorfleet.ops.math.elementwise import abs, log, log1p, sign, square
+from tensorfleet.ops.math.elementwise import abs, log1p, sign, square
 from tensorfleet.ops.math.matmul import matmul
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.random.random_ops import random_uniform
@@ -194,7 +193,7 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
         self._parameters = parameters
 
 
-class VectorLaplaceDiag(AffineVectors):
+class VectorLaplaceDiag(DiagonalVectors):
     """Vectors of independent Laplace numbers (`tf.contrib.distributions.VectorLaplaceDiag`).
 
     Args:
@@ -216,22 +215,9 @@ class VectorLaplaceDiag(AffineVectors):
         name: str = "VectorLaplaceDiag",
     ) -> None:
         parameters = arguments({key: value for key, value in locals().items() if key != "__class__"})
-        with get_default_graph().name_scope(name) as scope:
-            mean, scale = diagonal_scale(loc, scale_diag, scale_identity_multiplier)
-            checks = [assert_none_equal(scale, zeros_like(scale))] if validate_args else []
-            self._loc, self._scale_diag = parameters_after(checks, loc=mean, scale_diag=scale)
         super().__init__(
-            *(self._loc.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters),
-            *([self._loc, self._scale_diag], scope),
+            *(loc, scale_diag, scale_identity_multiplier, validate_args, allow_nan_stats, parameters, name)
         )
-
-    @property
-    def scale_diag(self) -> Tensor:
-        """The scale of each element."""
-        return self._scale_diag
-
-    def _spread(self) -> Tensor:
-        return self._scale_diag
 
     def _sample_n(self, n: Tensor, seed: int | None) -> Tensor:
         dims = concat([[n], self.batch_shape_tensor(), self.event_shape_tensor()], 0)
@@ -240,9 +226,6 @@ class VectorLaplaceDiag(AffineVectors):
         least = np.nextafter(dtype(-1), dtype(0))
         drawn = random_uniform(dims, least, 1.0, self.dtype, seed=derived_seed(seed, "vector_laplace"))
         return self._loc - self._scale_diag * sign(drawn) * log1p(-abs(drawn))
-
-    def _log_determinant(self) -> Tensor:
-        return reduce_sum(log(abs(self._scale_diag)) + zeros_like(self._loc), -1)
 
     def _size(self) -> Tensor:
         return cast(self.event_shape_tensor()[0], self.dtype)
@@ -259,6 +242,3 @@ class VectorLaplaceDiag(AffineVectors):
 
     def _variance(self) -> Tensor:
         return 2 * square(self._scale_diag) + zeros_like(self._loc)
-
-    def _covariance(self) -> Tensor:
-        return matrix_diag(self._variance())

@@ -1,4 +1,4 @@
-"""Distributions of one of several classes: Bernoulli's and the categorical one."""
+"""Distributions of one of several classes: Bernoulli's, the categorical one, and that of one-hot vectors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import zeros_like
+from tensorfleet.ops.array.indexing import one_hot
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.rearranging import transpose
 from tensorfleet.ops.array.selection import sequence_mask
@@ -227,3 +228,81 @@ def _categorical_from_categorical(a: Categorical, b: Categorical, name: str | No
     with get_default_graph().name_scope(name or "kl_categorical_categorical"):
         difference = log_softmax(a.logits) - log_softmax(b.logits)
         return reduce_sum(softmax(a.logits) * difference, -1)
+
+
+class OneHotCategorical(Distribution):
+    """A class as a vector with one 1 (`tf.contrib.distributions.OneHotCategorical`).
+
+    Args:
+        logits: unnormalized log probabilities of the classes, [..., classes]; or
+        probs: their probabilities.
+        dtype: of samples.
+    """
+
+    def __init__(
+        self,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = dtypes.int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "OneHotCategorical",
+    ) -> None:
+        parameters = arguments(locals())
+        with get_default_graph().name_scope(name) as scope:
+            self._classes = Categorical(logits, probs, validate_args=validate_args)
+        super().__init__(
+            *(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats, parameters),
+            *([self._classes.logits, self._classes.probs], scope),
+        )
+
+    @property
+    def logits(self) -> Tensor:
+        """Unnormalized log probabilities."""
+        return self._classes.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self._classes.probs
+
+    @property
+    def event_size(self) -> Tensor:
+        """The number of classes, an int32 of rank 0."""
+        return self._classes.event_size
+
+    def _batch_shape_tensor(self) -> Tensor:
+        return self._classes.batch_shape_tensor()
+
+    def _batch_shape(self) -> Any:
+        return self._classes.batch_shape
+
+    def _event_shape_tensor(self) -> Tensor:
+        return shape(self.logits)[-1:]
+
+    def _event_shape(self) -> Any:
+        known = self.logits.shape
+        return known[-1:] if known.ndims is not None else [None]
+
+    def _sample_n(self, n: Tensor, seed: int | None) -> Tensor:
+        return one_hot(self._classes._sample_n(n, seed), self.event_size, dtype=self.dtype)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return reduce_sum(cast(x, self.logits.dtype) * log_softmax(self.logits), -1)
+
+    def _entropy(self) -> Tensor:
+        return self._classes.entropy()
+
+    def _mean(self) -> Tensor:
+        return self.probs * 1.0
+
+    def _variance(self) -> Tensor:
+        return self.probs * (1.0 - self.probs)
+
+    def _mode(self) -> Tensor:
+        return one_hot(argmax(self.logits, axis=-1), self.event_size, dtype=self.dtype)
+
+
+@RegisterKL(OneHotCategorical, OneHotCategorical)
+def _from_one_hot(a: OneHotCategorical, b: OneHotCategorical, name: str | None = None) -> Tensor:
+    return a._classes.kl_divergence(b._classes, name=name or "kl_one_hot_categorical")

@@ -30,23 +30,18 @@ from tensorfleet.ops.math.special import digamma, lgamma
 from tensorfleet.ops.random.random_ops import random_gamma, random_uniform
 
 
-class Gamma(Distribution):
-    """The gamma distribution (`tf.distributions.Gamma`).
-
-    Args:
-        concentration: shape, greater than 0.
-        rate: inverse scale, greater than 0.
-    """
+class ConcentrationAndRate(Distribution):
+    """Families of positive numbers with a concentration and a rate, both greater than 0."""
 
     def __init__(
         self,
         concentration: Any,
         rate: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Gamma",
+        validate_args: bool,
+        allow_nan_stats: bool,
+        parameters: dict[str, Any],
+        name: str,
     ) -> None:
-        parameters = arguments(locals())
         with get_default_graph().name_scope(name) as scope:
             concentration = convert_to_tensor(concentration, name="concentration")
             rate = convert_to_tensor(rate, name="rate")
@@ -70,7 +65,7 @@ class Gamma(Distribution):
 
     @property
     def rate(self) -> Tensor:
-        """The inverse scale."""
+        """The inverse scale of the gamma distribution."""
         return self._rate
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -82,18 +77,49 @@ class Gamma(Distribution):
     def _event_shape(self) -> Any:
         return []
 
-    def _sample_n(self, n: Tensor, seed: int | None) -> Tensor:
+    def _gamma_sample(self, n: Tensor, seed: int | None) -> Tensor:
         return random_gamma([n], self._concentration, beta=self._rate, dtype=self.dtype, seed=seed)
 
     def _positive(self, x: Tensor) -> Tensor:
         return checked(x, self.validate_args, assert_positive)
 
+    def _log_normalization(self) -> Tensor:
+        return lgamma(self._concentration) - self._concentration * log(self._rate)
+
+
+def gamma_divergence(a: ConcentrationAndRate, b: ConcentrationAndRate) -> Tensor:
+    """The divergence of gamma distributions, or of one function of their numbers that can be inverted."""
+    of_shapes = (a.concentration - b.concentration) * digamma(a.concentration)
+    of_shapes += lgamma(b.concentration) - lgamma(a.concentration)
+    of_rates = b.concentration * (log(a.rate) - log(b.rate)) + a.concentration * (b.rate / a.rate - 1.0)
+    return of_shapes + of_rates
+
+
+class Gamma(ConcentrationAndRate):
+    """The gamma distribution (`tf.distributions.Gamma`).
+
+    Args:
+        concentration: shape, greater than 0.
+        rate: inverse scale, greater than 0.
+    """
+
+    def __init__(
+        self,
+        concentration: Any,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Gamma",
+    ) -> None:
+        parameters = arguments({key: value for key, value in locals().items() if key != "__class__"})
+        super().__init__(concentration, rate, validate_args, allow_nan_stats, parameters, name)
+
+    def _sample_n(self, n: Tensor, seed: int | None) -> Tensor:
+        return self._gamma_sample(n, seed)
+
     def _log_prob(self, x: Tensor) -> Tensor:
         x = self._positive(x)
         return xlogy(self._concentration - 1.0, x) - self._rate * x - self._log_normalization()
-
-    def _log_normalization(self) -> Tensor:
-        return lgamma(self._concentration) - self._concentration * log(self._rate)
 
     def _cdf(self, x: Tensor) -> Tensor:
         return igamma(self._concentration, self._rate * self._positive(x))
@@ -121,10 +147,7 @@ class Gamma(Distribution):
 @RegisterKL(Gamma, Gamma)
 def _gamma_from_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "kl_gamma_gamma"):
-        of_shapes = (a.concentration - b.concentration) * digamma(a.concentration)
-        of_shapes += lgamma(b.concentration) - lgamma(a.concentration)
-        of_rates = b.concentration * (log(a.rate) - log(b.rate)) + a.concentration * (b.rate / a.rate - 1.0)
-        return of_shapes + of_rates
+        return gamma_divergence(a, b)
 
 
 class Exponential(Gamma):

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
-from tensorfleet.distributions.gamma import Gamma
+from tensorfleet.distributions.gamma import ConcentrationAndRate, Gamma, gamma_divergence
 from tensorfleet.distributions.kullback_leibler import RegisterKL
 from tensorfleet.distributions.parameters import (
     arguments,
     checked,
     dynamic_batch,
     parameters_after,
-    static_batch,
     where_defined,
 )
 from tensorfleet.graph.convert import convert_to_tensor
@@ -26,12 +25,11 @@ from tensorfleet.ops.array.constants import ones_like, zeros_like
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.selection import where_v2
 from tensorfleet.ops.debugging.checks import assert_positive
-from tensorfleet.ops.debugging.type_checks import assert_same_float_dtype
 from tensorfleet.ops.math.bessel import igammac
 from tensorfleet.ops.math.elementwise import abs, floor, log, square
 from tensorfleet.ops.math.special import digamma, erf, erfinv, lgamma
 from tensorfleet.ops.nn.activation import softplus
-from tensorfleet.ops.random.random_ops import random_gamma, random_normal
+from tensorfleet.ops.random.random_ops import random_normal
 
 
 class Chi2(Gamma):
@@ -83,7 +81,7 @@ class Chi2WithAbsDf(Chi2):
         self._parameters = parameters
 
 
-class InverseGamma(Distribution):
+class InverseGamma(ConcentrationAndRate):
     """The inverse of a number of a gamma distribution (`tf.contrib.distributions.InverseGamma`).
 
     Args:
@@ -99,52 +97,15 @@ class InverseGamma(Distribution):
         allow_nan_stats: bool = True,
         name: str = "InverseGamma",
     ) -> None:
-        parameters = arguments(locals())
-        with get_default_graph().name_scope(name) as scope:
-            concentration = convert_to_tensor(concentration, name="concentration")
-            rate = convert_to_tensor(rate, name="rate")
-            checks = [assert_positive(concentration), assert_positive(rate)] if validate_args else []
-            both = {"concentration": concentration, "rate": rate}
-            self._concentration, self._rate = parameters_after(checks, **both)
-            assert_same_float_dtype([self._concentration, self._rate])
-        super().__init__(
-            *(self._concentration.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters),
-            *([self._concentration, self._rate], scope),
-        )
-
-    @classmethod
-    def _param_shapes(cls, sample_shape: Tensor) -> dict[str, Tensor]:
-        return dict.fromkeys(("concentration", "rate"), sample_shape)
-
-    @property
-    def concentration(self) -> Tensor:
-        """The shape."""
-        return self._concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The scale."""
-        return self._rate
-
-    def _batch_shape_tensor(self) -> Tensor:
-        return dynamic_batch(self._concentration, self._rate)
-
-    def _batch_shape(self) -> Any:
-        return static_batch(self._concentration, self._rate)
-
-    def _event_shape(self) -> Any:
-        return []
-
-    def _positive(self, x: Tensor) -> Tensor:
-        return checked(x, self.validate_args, assert_positive)
+        parameters = arguments({key: value for key, value in locals().items() if key != "__class__"})
+        super().__init__(concentration, rate, validate_args, allow_nan_stats, parameters, name)
 
     def _sample_n(self, n: Tensor, seed: int | None) -> Tensor:
-        return 1 / random_gamma([n], self._concentration, beta=self._rate, dtype=self.dtype, seed=seed)
+        return 1 / self._gamma_sample(n, seed)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         x = self._positive(x)
-        normalization = lgamma(self._concentration) - self._concentration * log(self._rate)
-        return -(1 + self._concentration) * log(x) - self._rate / x - normalization
+        return -(1 + self._concentration) * log(x) - self._rate / x - self._log_normalization()
 
     def _cdf(self, x: Tensor) -> Tensor:
         x = self._positive(x) + zeros_like(self._concentration * self._rate)
@@ -176,12 +137,8 @@ class InverseGamma(Distribution):
 
 @RegisterKL(InverseGamma, InverseGamma)
 def _inverse_gamma_from_inverse_gamma(a: InverseGamma, b: InverseGamma, name: str | None = None) -> Tensor:
-    """That of the gamma distributions: an invertible function changes no divergence."""
     with get_default_graph().name_scope(name or "kl_inverse_gamma_inverse_gamma"):
-        of_shapes = (a.concentration - b.concentration) * digamma(a.concentration)
-        of_shapes += lgamma(b.concentration) - lgamma(a.concentration)
-        of_rates = b.concentration * (log(a.rate) - log(b.rate)) + a.concentration * (b.rate / a.rate - 1)
-        return of_shapes + of_rates
+        return gamma_divergence(a, b)
 
 
 class InverseGammaWithSoftplusConcentrationRate(InverseGamma):

@@ -1,13 +1,11 @@
-"""Distributions of vectors, of `tf.contrib.distributions`: normal ones, and classes as one-hot vectors."""
+"""Distributions of vectors, of `tf.contrib.distributions`: affine functions of independent numbers."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from tensorfleet.core import dtypes
-from tensorfleet.distributions.classes import Categorical
-from tensorfleet.distributions.distribution import FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED, Distribution
+from tensorfleet.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from tensorfleet.distributions.kullback_leibler import RegisterKL
 from tensorfleet.distributions.parameters import (
     arguments,
@@ -22,17 +20,14 @@ from tensorfleet.linear_operators.diagonals import LinearOperatorDiag
 from tensorfleet.linear_operators.matrices import LinearOperatorLowerTriangular
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import eye, ones, ones_like, zeros_like
-from tensorfleet.ops.array.indexing import one_hot
 from tensorfleet.ops.array.joining import concat
-from tensorfleet.ops.array.shaping import reshape, shape
+from tensorfleet.ops.array.shaping import reshape
 from tensorfleet.ops.debugging.checks import assert_none_equal
 from tensorfleet.ops.linalg.linalg import matrix_triangular_solve
 from tensorfleet.ops.linalg.matrix_parts import matrix_diag, matrix_diag_part
 from tensorfleet.ops.math.elementwise import abs, log, square
-from tensorfleet.ops.math.extrema import argmax
 from tensorfleet.ops.math.matmul import matmul
 from tensorfleet.ops.math.reduction import reduce_sum
-from tensorfleet.ops.nn.activation import log_softmax
 from tensorfleet.ops.random.random_ops import random_normal
 
 
@@ -116,7 +111,7 @@ def _from_normal_vectors(a: NormalVectors, b: NormalVectors, name: str | None = 
         return 0.5 * (spread + distance - cast(size, a.dtype)) + growth
 
 
-def diagonal_scale(loc: Any, scale_diag: Any, scale_identity_multiplier: Any) -> tuple[Tensor, Tensor]:
+def _diagonal_scale(loc: Any, scale_diag: Any, scale_identity_multiplier: Any) -> tuple[Tensor, Tensor]:
     """Mean and diagonal of the scale, of what is given of them.
 
     Raises:
@@ -134,30 +129,21 @@ def diagonal_scale(loc: Any, scale_diag: Any, scale_identity_multiplier: Any) ->
     return mean, ones_like(mean) if scale is None else scale
 
 
-class MultivariateNormalDiag(NormalVectors):
-    """Vectors of independent normal numbers (`tf.contrib.distributions.MultivariateNormalDiag`).
-
-    Args:
-        loc: mean, [..., size]; 0 if it is None.
-        scale_diag: standard deviations, [..., size]; 1 if both scales are None.
-        scale_identity_multiplier: standard deviation of all elements, [...], which is added to `scale_diag`.
-
-    Raises:
-        ValueError: nothing tells the size.
-    """
+class DiagonalVectors(AffineVectors):
+    """Vectors of independent numbers with locations and scales."""
 
     def __init__(
         self,
-        loc: Any = None,
-        scale_diag: Any = None,
-        scale_identity_multiplier: Any = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "MultivariateNormalDiag",
+        loc: Any,
+        scale_diag: Any,
+        scale_identity_multiplier: Any,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        parameters: dict[str, Any],
+        name: str,
     ) -> None:
-        parameters = arguments(locals())
         with get_default_graph().name_scope(name) as scope:
-            mean, scale = diagonal_scale(loc, scale_diag, scale_identity_multiplier)
+            mean, scale = _diagonal_scale(loc, scale_diag, scale_identity_multiplier)
             checks = [assert_none_equal(scale, zeros_like(scale))] if validate_args else []
             self._loc, self._scale_diag = parameters_after(checks, loc=mean, scale_diag=scale)
         super().__init__(
@@ -178,23 +164,53 @@ class MultivariateNormalDiag(NormalVectors):
     def _spread(self) -> Tensor:
         return self._scale_diag
 
+    def _log_determinant(self) -> Tensor:
+        return reduce_sum(log(abs(self._scale_diag)) + zeros_like(self._loc), -1)
+
+    def _covariance(self) -> Tensor:
+        return matrix_diag(self._variance())
+
+    def _variance(self) -> Tensor:
+        raise NotImplementedError
+
+
+class MultivariateNormalDiag(DiagonalVectors, NormalVectors):
+    """Vectors of independent normal numbers (`tf.contrib.distributions.MultivariateNormalDiag`).
+
+    Args:
+        loc: mean, [..., size]; 0 if it is None.
+        scale_diag: standard deviations, [..., size]; 1 if both scales are None.
+        scale_identity_multiplier: standard deviation of all elements, [...], which is added to `scale_diag`.
+
+    Raises:
+        ValueError: nothing tells the size.
+    """
+
+    def __init__(
+        self,
+        loc: Any = None,
+        scale_diag: Any = None,
+        scale_identity_multiplier: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiag",
+    ) -> None:
+        parameters = arguments({key: value for key, value in locals().items() if key != "__class__"})
+        super().__init__(
+            *(loc, scale_diag, scale_identity_multiplier, validate_args, allow_nan_stats, parameters, name)
+        )
+
     def _scaled(self, x: Tensor) -> Tensor:
         return x * self._scale_diag
 
     def _unscaled(self, x: Tensor) -> Tensor:
         return x / self._scale_diag
 
-    def _log_determinant(self) -> Tensor:
-        return reduce_sum(log(abs(self._scale_diag)) + zeros_like(self._loc), -1)
-
     def _stddev(self) -> Tensor:
         return abs(self._scale_diag) + zeros_like(self._loc)
 
     def _variance(self) -> Tensor:
         return square(self._scale_diag) + zeros_like(self._loc)
-
-    def _covariance(self) -> Tensor:
-        return matrix_diag(self._variance())
 
 
 @RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)
@@ -268,81 +284,3 @@ class MultivariateNormalTriL(NormalVectors):
 
     def _covariance(self) -> Tensor:
         return matmul(self._scale_tril, self._scale_tril, transpose_b=True) + zeros_like(self._loc)[..., None]
-
-
-class OneHotCategorical(Distribution):
-    """A class as a vector with one 1 (`tf.contrib.distributions.OneHotCategorical`).
-
-    Args:
-        logits: unnormalized log probabilities of the classes, [..., classes]; or
-        probs: their probabilities.
-        dtype: of samples.
-    """
-
-    def __init__(
-        self,
-        logits: Any = None,
-        probs: Any = None,
-        dtype: Any = dtypes.int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "OneHotCategorical",
-    ) -> None:
-        parameters = arguments(locals())
-        with get_default_graph().name_scope(name) as scope:
-            self._classes = Categorical(logits, probs, validate_args=validate_args)
-        super().__init__(
-            *(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats, parameters),
-            *([self._classes.logits, self._classes.probs], scope),
-        )
-
-    @property
-    def logits(self) -> Tensor:
-        """Unnormalized log probabilities."""
-        return self._classes.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._classes.probs
-
-    @property
-    def event_size(self) -> Tensor:
-        """The number of classes, an int32 of rank 0."""
-        return self._classes.event_size
-
-    def _batch_shape_tensor(self) -> Tensor:
-        return self._classes.batch_shape_tensor()
-
-    def _batch_shape(self) -> Any:
-        return self._classes.batch_shape
-
-    def _event_shape_tensor(self) -> Tensor:
-        return shape(self.logits)[-1:]
-
-    def _event_shape(self) -> Any:
-        known = self.logits.shape
-        return known[-1:] if known.ndims is not None else [None]
-
-    def _sample_n(self, n: Tensor, seed: int | None) -> Tensor:
-        return one_hot(self._classes._sample_n(n, seed), self.event_size, dtype=self.dtype)
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        return reduce_sum(cast(x, self.logits.dtype) * log_softmax(self.logits), -1)
-
-    def _entropy(self) -> Tensor:
-        return self._classes.entropy()
-
-    def _mean(self) -> Tensor:
-        return self.probs * 1.0
-
-    def _variance(self) -> Tensor:
-        return self.probs * (1.0 - self.probs)
-
-    def _mode(self) -> Tensor:
-        return one_hot(argmax(self.logits, axis=-1), self.event_size, dtype=self.dtype)
-
-
-@RegisterKL(OneHotCategorical, OneHotCategorical)
-def _from_one_hot(a: OneHotCategorical, b: OneHotCategorical, name: str | None = None) -> Tensor:
-    return a._classes.kl_divergence(b._classes, name=name or "kl_one_hot_categorical")

@@ -29,6 +29,7 @@ from tensorfleet.distributions.affine_vectors import (
     MultivariateNormalLinearOperator as MultivariateNormalLinearOperator,
     VectorLaplaceDiag as VectorLaplaceDiag,
 )
+from tensorfleet.distributions.classes import OneHotCategorical as OneHotCategorical
 from tensorfleet.distributions.deterministic import (
     Deterministic as Deterministic,
     VectorDeterministic as VectorDeterministic,
@@ -64,7 +65,6 @@ from tensorfleet.distributions.transformed import (
 from tensorfleet.distributions.vectors import (
     MultivariateNormalDiag as MultivariateNormalDiag,
     MultivariateNormalTriL as MultivariateNormalTriL,
-    OneHotCategorical as OneHotCategorical,
 )
 from tensorfleet.distributions.whole_numbers import (
     Binomial as Binomial,

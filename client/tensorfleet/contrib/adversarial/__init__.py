@@ -1,0 +1,1 @@
+"""Generative adversarial networks, whose names are in `tf.contrib.gan`."""

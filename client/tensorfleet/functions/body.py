@@ -124,6 +124,7 @@ def build(
     outer = get_default_graph()
     scope = get_variable_scope()
     graph = BodyGraph(outer, by_value, copied_effects)
+    graph.seed = None  # that of the graph does not hold in functions of Defun
 
     def get(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         with outer.as_default(), outer.name_scope(None):

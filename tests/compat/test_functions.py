@@ -260,40 +260,41 @@ def test_values_are_tensorflows(program: Callable[..., Any]) -> None:
         np.testing.assert_allclose(again, theirs, rtol=1e-5)
 
 
+def refusals(tf: Any, defun: Any) -> list[Any]:
+    one, p, f32 = tf.constant(1.0), tf.placeholder(tf.float32), tf.float32
+    v = tf.Variable(1.0, use_resource=False)
+
+    @defun(f32, f32)
+    def both(a: Any, b: Any) -> Any:
+        return a + b
+
+    def made(function: Any, **options: Any) -> Callable[[], Any]:
+        return lambda: defun(f32, **options)(function)(1.0) is None or None
+
+    cases = [
+        *(lambda: both(one), lambda: both(one, 5), lambda: both(one, one, unknown=1)),
+        made(lambda x: x, experimental_tag=[1]),
+        made(lambda x, y: x),
+        made(lambda x, y=1: x),
+        made(lambda x: (x, x), out_names=["a", "a"]),
+        made(lambda x: (x, x), out_names=["a"]),
+        made(lambda x: x, func_name="Add"),
+        made(lambda x: x * 2.0, func_name="F"),
+        made(lambda x: x * 3.0, func_name="F"),
+        made(lambda x: x * p, func_name="G", capture_by_value=True),
+        made(lambda x: x * v, func_name="H", capture_by_value=True),
+        made(lambda x: tf.assign_add(v, x), func_name="I"),
+        made(lambda x: (x, None), func_name="J"),
+        lambda: defun(f32)(5),
+    ]
+    return [outcome(case) for case in cases]
+
+
 def test_what_is_refused_is_what_tensorflow_refuses() -> None:
     found = []
     for tf, defun, _ in BOTH:
         with tf.Graph().as_default():
-            one, p = tf.constant(1.0), tf.placeholder(tf.float32)
-            v = tf.Variable(1.0, use_resource=False)
-
-            @defun(tf.float32, tf.float32)
-            def both(a: Any, b: Any) -> Any:
-                return a + b
-
-            def made(*types: Any, **options: Any) -> Any:
-                return lambda function: defun(*types, **options)(function)(1.0)
-
-            f32, by_value = tf.float32, {"capture_by_value": True}
-            cases: list[Callable[[], Any]] = [
-                lambda both=both, one=one: both(one),
-                lambda both=both, one=one: both(one, 5),
-                lambda both=both, one=one: both(one, one, unknown=1),
-                lambda made=made: made(f32, experimental_tag=[1])(lambda x: x),
-                lambda made=made: made(f32)(lambda x, y: x),
-                lambda made=made: made(f32)(lambda x, y=1: x),
-                lambda made=made: made(f32, out_names=["a", "a"])(lambda x: (x, x)),
-                lambda made=made: made(f32, out_names=["a"])(lambda x: (x, x)),
-                lambda made=made: made(f32, func_name="Add")(lambda x: x),
-                lambda made=made: made(f32, func_name="F")(lambda x: x * 2.0) is None or None,
-                lambda made=made: made(f32, func_name="F")(lambda x: x * 3.0),
-                lambda made=made, p=p: made(f32, func_name="G", **by_value)(lambda x: x * p),
-                lambda made=made, v=v: made(f32, func_name="H", **by_value)(lambda x: x * v),
-                lambda made=made, tf=tf, v=v: made(f32, func_name="I")(lambda x: tf.assign_add(v, x)),
-                lambda made=made: made(f32, func_name="J")(lambda x: (x, None)),
-                lambda defun=defun: defun(f32)(5),
-            ]
-            found.append([outcome(case) for case in cases])
+            found.append(refusals(tf, defun))
     assert found[0] == found[1]
     assert found[0].count(None) == 1
 

@@ -241,10 +241,14 @@ def function(
     func: Callable[..., Any] | None = None,
     input_signature: Any = None,
     autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
     experimental_implements: str | None = None,
     experimental_autograph_options: Any = None,
-    experimental_relax_shapes: bool = False,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
 ) -> Any:
     """A function whose calls are operations of the graph (`tf.function`).
 
@@ -255,8 +259,9 @@ def function(
         func: takes and returns tensors in nested structures; None to decorate with these options.
         input_signature: TensorSpecs of the arguments; one trace serves all arguments that fit.
         autograph: ignored: Python's control flow is not converted.
-        experimental_implements, experimental_autograph_options, experimental_relax_shapes,
-            experimental_compile: ignored.
+        jit_compile, reduce_retracing, experimental_implements, experimental_autograph_options,
+            experimental_attributes, experimental_relax_shapes, experimental_compile,
+            experimental_follow_type_hints: ignored.
 
     Example:
         >>> @tf.function

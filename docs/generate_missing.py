@@ -145,7 +145,7 @@ KERAS = {
 # Why names are missing that are not just still to be written.
 REASONS = {
     "eager mode, tracing and functions of TensorFlow 2": (
-        "function wrap_function types experimental nondifferentiable_batch_function autograph.experimental "
+        "wrap_function types experimental nondifferentiable_batch_function autograph.experimental "
         "autograph.set_verbosity autograph.to_code autograph.trace "
         "test.with_eager_op_as_function train.experimental saved_model.save saved_model.load_v2 "
         "saved_model.SaveOptions saved_model.Asset saved_model.experimental"

@@ -793,6 +793,7 @@ if _typing.TYPE_CHECKING:
     from tensorfleet.api.raw_ops import raw_ops as raw_ops
     from tensorfleet.data.nested import OptionalSpec as OptionalSpec
     from tensorfleet.data.specs import type_spec_from_value as type_spec_from_value
+    from tensorfleet.functions.polymorphic import function as function
     from tensorfleet.ops.nn.general_conv import (
         conv as conv,
         conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
@@ -876,6 +877,7 @@ else:
             "TensorInfo": "tensorfleet.proto.meta_graph_pb2",
             "raw_ops": "tensorfleet.api.raw_ops",
             "OptionalSpec": "tensorfleet.data.nested",
+            "function": "tensorfleet.functions.polymorphic",
             "type_spec_from_value": "tensorfleet.data.specs",
         },
     )

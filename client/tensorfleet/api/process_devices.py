@@ -32,7 +32,6 @@ class _Switches:
 
     device_policy = "silent"
     synchronous = True
-    functions_eagerly = False
     tensor_float_32 = True
 
 
@@ -277,16 +276,6 @@ def enable_mlir_bridge() -> None:
 
 def disable_mlir_bridge() -> None:
     """Does nothing: graphs are not compiled by MLIR."""
-
-
-def functions_run_eagerly() -> bool:
-    """What `run_functions_eagerly` set; False by default."""
-    return _Switches.functions_eagerly
-
-
-def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Remembers whether functions of TensorFlow 2 run as Python code; there are none here."""
-    _Switches.functions_eagerly = bool(run_eagerly)
 
 
 def experimental_connect_to_host(remote_host: Any = None, job_name: str = "worker") -> NoReturn:

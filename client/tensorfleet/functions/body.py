@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from tensorfleet.core import structures
 from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.effects import in_order
 from tensorfleet.graph.func_graph import FuncGraph
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.control_flow.control import no_op
 from tensorfleet.ops.state.resource_variables import ResourceVariable
 from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.ops.state.variable_store import variable_store
@@ -28,16 +32,55 @@ class BodyGraph(FuncGraph):
     Attributes:
         results: the function's results, tensors of this graph.
         variables: those that `tf.get_variable` gave.
+        automatic: whether what acts does so in the order of the program, also in conditionals and loops.
+        made: how many variables were made.
     """
 
     def __init__(
-        self, outer: Graph, by_value: bool = False, copied_effects: Collection[Operation] = ()
+        self,
+        outer: Graph,
+        by_value: bool = False,
+        copied_effects: Collection[Operation] = (),
+        automatic: bool = False,
+        may_make_variables: bool = True,
     ) -> None:
+        with outer.as_default():
+            get_variable_scope(), variable_store()  # which the body shares
         super().__init__(outer, True, by_value, copied_effects)
+        self.automatic = automatic
+        self.made = 0
+        self._may_make_variables = may_make_variables
         self.results: list[Tensor] = []
         self.variables: list[Any] = []
         for key in _VARIABLES:
             self._collections[key] = outer.get_collection_ref(key)
+
+    def _before_variable(self, arguments: dict[str, Any]) -> None:
+        self.made += 1
+        if not self._may_make_variables:
+            raise ValueError("tf.function-decorated function tried to create variables on non-first call.")
+        value = arguments.get("initial_value")
+        if isinstance(value, Tensor) and value.op.graph is self:
+            arguments["initial_value"] = self.lift(value)
+        if self.automatic:
+            arguments["use_resource"] = True
+
+    def _keeping_effects(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if not self.automatic:
+            return function
+
+        def kept(*args: Any) -> Any:
+            before = self.version
+            result = function(*args)
+            effects = in_order(self.get_operations()[before:], self._get_control_flow_context())
+            if not effects:
+                return result
+            with self.control_dependencies(effects):
+                if isinstance(result, Operation):
+                    return no_op()
+                return structures.map_structure(_passed, result)
+
+        return kept
 
     @property
     def stateful_ops(self) -> list[tuple[str, str]]:
@@ -51,6 +94,10 @@ class BodyGraph(FuncGraph):
             graph._add_function(
                 definition if defined is None else defined, self._function_gradients.get(name)
             )
+
+
+def _passed(value: Any) -> Any:
+    return value if isinstance(value, Operation) else identity(convert_to_tensor(value))
 
 
 def build(
@@ -75,8 +122,9 @@ def build(
         ValueError: the function returns None among other results.
     """
     outer = get_default_graph()
-    scope, _ = get_variable_scope(), variable_store()  # which the body shares
+    scope = get_variable_scope()
     graph = BodyGraph(outer, by_value, copied_effects)
+    graph.seed = None  # that of the graph does not hold in functions of Defun
 
     def get(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         with outer.as_default(), outer.name_scope(None):

@@ -136,30 +136,41 @@ class FuncGraph(Graph):
         Raises:
             ValueError: it depends on a placeholder, or on state other than datasets.
         """
-        copies = self._copies
-        pending = [tensor.op]
-        while pending:
-            op = pending[-1]
-            if op in copies:
-                pending.pop()
-                continue
-            sources = [
-                source for source in (*(t.op for t in op.inputs), *op.control_inputs) if source not in copies
-            ]
-            if sources:
-                pending += sources
-                continue
+
+        def check(op: Operation) -> None:
             if op not in self.copied_effects:
                 _check_copy(op)
-            inputs = tuple(copies[t.op].outputs[t.value_index] for t in op.inputs)
-            attrs = {key: value for key, value in op.attrs.items() if key != "_class"}
-            with self.name_scope(None), self.control_dependencies(None):
-                name = self.unique_name(op.name)
-                types = [output.dtype for output in op.outputs]
-                copied = Graph.add_operation(self, op.opdef, name, inputs, attrs, types)
-            copied._add_control_inputs([copies[control] for control in op.control_inputs])
-            copies[op] = copied
+
+        _copy(tensor.op, self, self._copies, check)
+        return self._copies[tensor.op].outputs[tensor.value_index]
+
+    def lift(self, tensor: Tensor) -> Tensor:
+        """The copy in the outermost graph of a tensor of this one, for a variable's initial value.
+
+        Raises:
+            ValueError: it depends on an argument.
+        """
+        outer: Graph = self.outer
+        while isinstance(outer, FuncGraph):
+            outer = outer.outer
+        copies = {
+            inner.op: own.op
+            for own, inner in self._placeholders.items()
+            if own.op.graph is outer and own.value_index == 0
+        }
+
+        def check(op: Operation) -> None:
+            if op.type in _PLACEHOLDERS:
+                raise ValueError(
+                    f"Unable to lift tensor {tensor!r} because it depends transitively on placeholder "
+                    f"{op!r}: a variable's initial value cannot depend on a function's arguments."
+                )
+
+        _copy(tensor.op, outer, copies, check)
         return copies[tensor.op].outputs[tensor.value_index]
+
+    def _before_variable(self, arguments: dict[str, Any]) -> None:
+        """Looks at the arguments of a variable that is about to be made outside, and may change them."""
 
     def _may_capture(self, tensor: Tensor) -> bool:
         return self._is_inside(tensor.op.graph)
@@ -250,8 +261,43 @@ def trace_by_value(label: str, result: Tensor) -> Traced:
     return Traced(name, [], result, [output])
 
 
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+
+
+def _copy(
+    root: Operation, target: Graph, copies: dict[Operation, Operation], check: Callable[[Operation], None]
+) -> None:
+    """Copies an operation of another graph to `target`, with all that it depends on.
+
+    Args:
+        copies: what has been copied already; gets what is copied now.
+        check: raises an error for an operation that may not be copied.
+    """
+    pending = [root]
+    while pending:
+        op = pending[-1]
+        if op in copies:
+            pending.pop()
+            continue
+        sources = [
+            source for source in (*(t.op for t in op.inputs), *op.control_inputs) if source not in copies
+        ]
+        if sources:
+            pending += sources
+            continue
+        check(op)
+        inputs = tuple(copies[t.op].outputs[t.value_index] for t in op.inputs)
+        attrs = {key: value for key, value in op.attrs.items() if key != "_class"}
+        with target.name_scope(None), target.control_dependencies(None):
+            name = target.unique_name(op.name)
+            types = [output.dtype for output in op.outputs]
+            copied = Graph.add_operation(target, op.opdef, name, inputs, attrs, types)
+        copied._add_control_inputs([copies[control] for control in op.control_inputs])
+        copies[op] = copied
+
+
 def _check_copy(op: Operation) -> None:
-    if op.type in ("Placeholder", "PlaceholderV2"):
+    if op.type in _PLACEHOLDERS:
         raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
     makes_dataset = bool(op.outputs) and all(tensor.dtype is dtypes.variant for tensor in op.outputs)
     # An Assert is stateful so that it is not left out: it keeps nothing.

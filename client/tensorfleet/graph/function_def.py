@@ -26,8 +26,9 @@ def definition_of(
 
     Args:
         name: the function's name.
-        operations: those of the body; the arguments' placeholders may be among them.
-        arguments: placeholders.
+        operations: those of the body, in their order; those of arguments are left out. What they wait for
+            and is not among them has run before.
+        arguments: tensors that calls give: placeholders, and others whose operations are not in the body.
         outputs: tensors of the body, or arguments.
         output_names: the names of the results; by default those of the operations that make them, in lower
             case.
@@ -62,9 +63,7 @@ def definition_of(
         node.name = renamed[op]
         del node.input[:]
         node.input.extend(texts[tensor] for tensor in op.inputs)
-        node.input.extend(
-            f"^{renamed[control]}" for control in op.control_inputs if control not in placeholders
-        )
+        node.input.extend(f"^{renamed[control]}" for control in op.control_inputs if control in renamed)
         if "_class" in node.attr:
             groups = node.attr["_class"].list.s
             groups[:] = [located.get(group, group) for group in groups]

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.core import attr_value, shapes
@@ -57,6 +57,7 @@ class Graph(CollectingGraph):
         self._function_gradients: dict[str, str] = {}
         self._defined: dict[str, DefinedFunction] = {}
         self._calls: dict[str, OpDef] = {}
+        self._traced: dict[Any, dict[Any, Any]] = {}
         self.seed: int | None = None
 
     # Building
@@ -176,6 +177,10 @@ class Graph(CollectingGraph):
     def _may_capture(self, tensor: Tensor) -> bool:
         """Whether operations here may take a tensor of another graph: only in a function's body."""
         return False
+
+    def _keeping_effects(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A branch, or a loop's body, as it is; in functions that act in order, one with all its effects."""
+        return function
 
     # The default
 

@@ -23,3 +23,9 @@ def variable_of(handle: RuleTensor) -> tuple[DType, Dims] | None:
     if DTYPE in made_by.attrs:
         return made_by.attrs[DTYPE], made_by.attrs[DIMS]
     return None
+
+
+def handle_dims(handle: RuleTensor) -> Dims:
+    """The declared shape of a handle's variable; unknown if the op that made the handle is not found."""
+    found = variable_of(handle)
+    return None if found is None else found[1]

@@ -6,11 +6,13 @@ import linecache
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import attr_value, shapes
 from tensorfleet.core.device import DeviceSpec
+from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet.graph import node_bytes
 from tensorfleet.graph.default_session import RunsSteps, eval_using_default_session
@@ -189,6 +191,14 @@ class Operation:
     def put_attr(self, name: str, value: Any) -> None:
         """Sets an attribute to a Python value, after the operation was made."""
         self.attrs[name] = value
+        self._changed()
+
+    def add_outputs(self, types: Sequence[DType], dims: Sequence[Dims]) -> None:
+        """Adds outputs, after the operation was made; its attributes are for the caller to change."""
+        for dtype, shape in zip(types, dims, strict=True):
+            tensor = Tensor(self, len(self.outputs), dtype)
+            tensor.dims = shape
+            self.outputs.append(tensor)
         self._changed()
 
     def _add_control_input(self, op: Operation) -> None:

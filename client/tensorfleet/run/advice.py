@@ -20,7 +20,7 @@ _ADVICE = {
     "contrib.lite": "export a frozen graph, and convert it where TensorFlow is installed",
     "enable_eager_execution": _EAGER,
     "enable_v2_behavior": "TensorFlow 2's behaviour is outside of what TensorFleet is for",
-    "function": "build the operations in the graph itself",
+    "wrap_function": "tf.function, or tf.import_graph_def for a GraphDef",
     "image": "prepare images with NumPy or Pillow before they are fed, or in tf.py_func",
     "keras": _KERAS,
     "keras.applications": "there are no learned weights, and no downloads; write the layers yourself",

@@ -111,7 +111,7 @@ def _branch(
     context = CondContext(pred, pivot, branch)
     context.Enter()
     try:
-        returned, result = context.BuildCondBranch(function)
+        returned, result = context.BuildCondBranch(get_default_graph()._keeping_effects(function))
         if returned is None:
             raise ValueError(f"'{name}' must have a return value.")
         context.ExitResult(result)
@@ -200,6 +200,7 @@ def while_loop(
         )
         if context.outer_context is None:
             get_default_graph().add_to_collection(GraphKeys.WHILE_CONTEXT, context)
+        body = get_default_graph()._keeping_effects(body)
         result = context.BuildLoop(cond, body, loop_vars, shape_invariants, return_same_structure)
         return result if maximum_iterations is None else result[1]
 

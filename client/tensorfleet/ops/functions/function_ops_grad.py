@@ -24,6 +24,11 @@ def _call(op: Operation, *grads: Any) -> list[Any]:
     return gradient_of_call(op, grads, function)
 
 
+@gradient("PartitionedCall", "StatefulPartitionedCall")
+def _partitioned_call(op: Operation, *grads: Any) -> list[Any]:
+    return gradient_of_call(op, grads, op.attrs["f"])
+
+
 def gradient_of_call(op: Operation, grads: Any, function: NameAttrList) -> list[Any]:
     """The gradient of a call of a function by a SymbolicGradient; zeros where none came."""
     given = [

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dims import Dims
-from tensorfleet.graph.handles import variable_of
+from tensorfleet.graph.handles import handle_dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.rules import RuleNode, RuleTensor
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.ops.shape_rules import nothing, scalar
 from tensorfleet.ops.state.variable_ops import check_scatter, check_scatter_nd
-
-
-def handle_dims(handle: RuleTensor) -> Dims:
-    """The declared shape of a handle's variable; unknown if the op that made the handle is not found."""
-    found = variable_of(handle)
-    return None if found is None else found[1]
 
 
 def _variable_value(op: RuleNode) -> list[Dims]:

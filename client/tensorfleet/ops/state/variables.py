@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -64,8 +63,10 @@ class VariableMeta(type):
         graph = get_default_graph()
         for creator in creators(graph):
             create = _with_next(creator, create)
-        lifted = isinstance(graph, FuncGraph) and graph.lifts_variables
-        with init_scope() if lifted else contextlib.nullcontext():
+        if not isinstance(graph, FuncGraph) or not graph.lifts_variables:
+            return create(**arguments)
+        graph._before_variable(arguments)
+        with init_scope():
             return create(**arguments)
 
 

@@ -23,6 +23,6 @@ _NAMES = re.compile(
 
 no_rule(*(f"{kind}{op}" for op in ("If", "Case", "While") for kind in ("", "Stateless")))
 no_rule("ShardedFilespec", "Save", "SaveSlices", "Restore", "RestoreSlice")
-no_rule("For", "SymbolicGradient", "PartitionedCall", "StatefulPartitionedCall")
+no_rule("For", "SymbolicGradient")
 no_rule("DatasetCardinality", "DatasetToSingleElement", "DatasetToTFRecord")
 not_differentiable(*(name for name in op_def.registered() if _NAMES.fullmatch(name)))

@@ -1,4 +1,4 @@
-"""How many Examples a second are parsed, and records read, by TensorFleet and by TensorFlow by turns.
+"""How many Examples, SequenceExamples and records a second TensorFleet and TensorFlow read, by turns.
 
     python docs/benchmark_records.py [passes]
 
@@ -63,6 +63,13 @@ def ops_of(found: dict[str, Any], varies: bool) -> list[Any]:
     return [(tensor.values if varies else tensor).op for tensor in found.values()]
 
 
+def session_of(tf: Any) -> Any:
+    """A session that runs what it is told to: TensorFlow's rewriter drops ops whose outputs nobody takes."""
+    config = tf.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    return tf.Session(config=config)
+
+
 def rate(call: Callable[[], Any], count: int) -> float:
     """How many of `count` things a second, at best."""
     best = float("inf")
@@ -77,11 +84,56 @@ def parsed(tf: Any, varies: bool, kinds: tuple[int, ...]) -> float:
     """Examples a second: parse_example of a batch that is fed."""
     rng = np.random.default_rng(0)
     items = np.array([example(tf, rng, varies) for _ in range(BATCH)], object)
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), session_of(tf) as session:
         serialized = tf.placeholder(tf.string, [None])
         found = tf.parse_example(serialized, features_of(tf, varies, kinds))
         step = session.make_callable(tf.group(*ops_of(found, varies)), [serialized])
         return rate(lambda: step(items), BATCH)
+
+
+def sequence(tf: Any, rng: np.random.Generator, steps: int) -> bytes:
+    """A SequenceExample: in each step a number, eight floats and 0 to 4 numbers."""
+
+    def integers(values: Any) -> Any:
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values.tolist()))
+
+    def floats(values: Any) -> Any:
+        return tf.train.Feature(float_list=tf.train.FloatList(value=values.tolist()))
+
+    lists = {
+        "words": [integers(rng.integers(0, 12_000, 1)) for _ in range(steps)],
+        "vectors": [floats(rng.random(8)) for _ in range(steps)],
+        "tags": [integers(rng.integers(0, 100, rng.integers(0, 5))) for _ in range(steps)],
+    }
+    context = {"label": integers(rng.integers(0, 10, 1))}
+    made = tf.train.SequenceExample(
+        context=tf.train.Features(feature=context),
+        feature_lists=tf.train.FeatureLists(
+            feature_list={name: tf.train.FeatureList(feature=steps) for name, steps in lists.items()}
+        ),
+    )
+    return bytes(made.SerializeToString())
+
+
+def parsed_sequences(tf: Any, batched: bool) -> float:
+    """SequenceExamples of 5 to 39 steps a second: a batch of them at once, or one by one."""
+    rng = np.random.default_rng(0)
+    items = np.array([sequence(tf, rng, int(n)) for n in rng.integers(5, 40, BATCH)], object)
+    context = {"label": tf.FixedLenFeature([], tf.int64)}
+    steps = {
+        "words": tf.FixedLenSequenceFeature([], tf.int64),
+        "vectors": tf.FixedLenSequenceFeature([8], tf.float32),
+        "tags": tf.VarLenFeature(tf.int64),
+    }
+    with tf.Graph().as_default(), session_of(tf) as session:
+        serialized = tf.placeholder(tf.string, [None] if batched else [])
+        parse = tf.io.parse_sequence_example if batched else tf.io.parse_single_sequence_example
+        found = parse(serialized, context, steps)
+        ops = [found[0]["label"].op, found[1]["words"].op, found[1]["vectors"].op, found[1]["tags"].values.op]
+        step = session.make_callable(tf.group(*ops), [serialized])
+        if batched:
+            return rate(lambda: step(items), BATCH)
+        return rate(lambda: [step(item) for item in items], BATCH)
 
 
 def piped(tf: Any, varies: bool) -> float:
@@ -92,7 +144,7 @@ def piped(tf: Any, varies: bool) -> float:
         with tf.io.TFRecordWriter(path) as writer:
             for _ in range(PIPED):
                 writer.write(example(tf, rng, varies))
-        with tf.Graph().as_default(), tf.Session() as session:
+        with tf.Graph().as_default(), session_of(tf) as session:
             features = features_of(tf, varies, (0, 1, 2))
             records = tf.data.TFRecordDataset(path).batch(BATCH)
             batches = records.map(lambda batch: tf.parse_example(batch, features))
@@ -115,7 +167,7 @@ def read(tf: Any) -> float:
         with tf.io.TFRecordWriter(path) as writer:
             for size in rng.integers(100, 300, RECORDS).tolist():
                 writer.write(bytes(size))
-        with tf.Graph().as_default(), tf.Session() as session:
+        with tf.Graph().as_default(), session_of(tf) as session:
             batches = tf.data.TFRecordDataset(path).batch(500)
             iterator = tf.data.make_initializable_iterator(batches)
             step = session.make_callable(iterator.get_next().op)
@@ -137,6 +189,8 @@ def measure(library: str) -> dict[str, float]:
         "records/parse_20_fixed_numbers": parsed(tf, False, (0, 1)),
         "records/parse_10_fixed_strings": parsed(tf, False, (2,)),
         "records/parse_30_fixed": parsed(tf, False, (0, 1, 2)),
+        "records/parse_sequences": parsed_sequences(tf, True),
+        "records/parse_single_sequences": parsed_sequences(tf, False),
         "records/pipeline_30_varying": piped(tf, True),
         "records/pipeline_30_fixed": piped(tf, False),
         "records/read": read(tf),

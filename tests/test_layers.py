@@ -21,6 +21,7 @@ FLOORS = {
         *("ops/functional", "ops/training", "ops/nn", "ops/image", "ops/collective"),
         *(
             "autodiff",
+            "functions",
             "kube",
             "cluster",
             "metrics",

@@ -33,7 +33,12 @@ X86_VARIANTS = {
     ),
 }
 
-BY_VARIANT = {"loops": (), "tiles": ("-ffp-contract=fast",), "updates": ()}
+BY_VARIANT = {
+    "loops": (),
+    "tiles": ("-ffp-contract=fast",),
+    "updates": (),
+    "winograd_loops": ("-ffp-contract=fast",),
+}
 """Sources that are compiled for each instruction set, with flags of their own."""
 
 
@@ -55,10 +60,13 @@ def compile_extensions(root: Path, folder: Path) -> list[str]:
         "examples",
         "framing",
         "groups",
+        "images",
         "module",
         "pool",
         "pooling",
         "product",
+        "sequences",
+        "winograd",
     )
     units: list[tuple[str, str, tuple[str, ...]]] = [(name, f"{name}.c", dispatch) for name in plain]
     for source, flags in BY_VARIANT.items():

@@ -137,6 +137,8 @@ def export_meta_graph(
     if export_scope is not None:
         _strip(definition.graph_def, export_scope)
     used = sorted({node.op for node in definition.graph_def.node})
+    functions = definition.graph_def.library.function
+    used = sorted({*used, *(node.op for function in functions for node in function.node_def)})
     for found in map(op_def.lookup, used):
         if found is not None:
             definition.meta_info_def.stripped_op_list.op.add().CopyFrom(op_def_proto.to_proto(found))

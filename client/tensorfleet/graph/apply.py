@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.attributes import complete, from_argument
 from tensorfleet.graph.convert import convert_to_tensor, graph_of
-from tensorfleet.graph.graph import Graph, lookup_op
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.op_def import Arg, OpDef
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.output_checks import checked_outputs
@@ -36,8 +36,8 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
     Raises:
         TypeError, ValueError: inputs or attributes that do not fit the op's signature.
     """
-    opdef = lookup_op(op_type)
     graph = graph_of(inputs)
+    opdef = graph._op_definition(op_type)
     node_name = graph.op_name(name, op_type)
     values: dict[str, Any] = {}
     for key, value in attrs.items():
@@ -45,6 +45,8 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
         if attr is None:
             raise TypeError(f"apply_op() got an unexpected keyword argument '{key}' for op {op_type}")
         if value is not None or attr.kind == "shape":
+            if attr.kind in _FUNCTIONS:
+                _add_functions(graph, value)
             values[key] = from_argument(value, attr)
     if len(inputs) != len(opdef.inputs):
         raise TypeError(f"Op {op_type} takes {len(opdef.inputs)} inputs, got {len(inputs)}")
@@ -71,6 +73,14 @@ else:
 
 
 _NO_SCOPE = contextlib.nullcontext()
+_FUNCTIONS = frozenset(("func", "list(func)"))
+
+
+def _add_functions(graph: Graph, value: Any) -> None:
+    """Puts the functions that an attribute is to name into the graph's library, where they are objects."""
+    for function in value if isinstance(value, (list, tuple)) else (value,):
+        if callable(add := getattr(function, "add_to_graph", None)):
+            add(graph)
 
 
 @contextlib.contextmanager
@@ -238,7 +248,8 @@ def _result(op: Operation) -> Any:
         return op
     if len(opdef.outputs) == 1:
         return list(outputs) if opdef.outputs[0].is_list else outputs[0]
-    return _output_tuple(opdef.name)(
+    names = tuple(arg.name for arg in opdef.outputs)
+    return _output_tuple(opdef.name, names)(
         *(
             list(outputs[start:stop]) if arg.is_list else outputs[start]
             for arg, start, stop in opdef.output_slices(op.attrs)
@@ -247,5 +258,5 @@ def _result(op: Operation) -> Any:
 
 
 @functools.cache
-def _output_tuple(op_type: str) -> Any:
-    return namedtuple(op_type, [arg.name for arg in lookup_op(op_type).outputs])
+def _output_tuple(op_type: str, names: tuple[str, ...]) -> Any:
+    return namedtuple(op_type, names)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, shapes, tensor_util
 from tensorfleet.core.dtypes import DType
+from tensorfleet.graph import function_calls
 from tensorfleet.graph.op_def import Attr, OpDef
 
 
@@ -101,4 +102,6 @@ def _scalar_attr(value: Any, kind: str, name: str) -> Any:
             return shapes.as_dims(value)
         case "tensor":
             return value if isinstance(value, (np.ndarray, np.generic)) else tensor_util.convert_value(value)
+        case "func":
+            return function_calls.as_attribute(value, name)
     return value

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet.graph import handles
+from tensorfleet.graph.function_calls import DefinedFunction
+from tensorfleet.graph.function_def import definition_of
 from tensorfleet.graph.graph import Graph, get_default_graph, lookup_op
 from tensorfleet.graph.op_def import OpDef
 from tensorfleet.graph.operation import Operation
@@ -31,15 +34,29 @@ class FuncGraph(Graph):
         outer: the graph in which the function is made.
         arguments: the placeholders of the function's own arguments, then those of what it captured.
         captured: the tensors of outer graphs that the function uses, in the order of their placeholders.
+        by_value: whether what the function uses of outer graphs is copied into its body instead.
+        copied_effects: the operations with state that may be copied, too.
+        lifts_variables: whether variables that the function makes belong to the outermost graph; where not,
+            making one is an error.
     """
 
-    def __init__(self, outer: Graph) -> None:
+    def __init__(
+        self,
+        outer: Graph,
+        lifts_variables: bool = False,
+        by_value: bool = False,
+        copied_effects: Collection[Operation] = (),
+    ) -> None:
         super().__init__()
         self.outer = outer
+        self.lifts_variables = lifts_variables
+        self.by_value = by_value
+        self.copied_effects = copied_effects
         self.seed = outer.seed
         self.arguments: list[Tensor] = []
         self.captured: list[Tensor] = []
         self._placeholders: dict[Tensor, Tensor] = {}
+        self._copies: dict[Operation, Operation] = {}
         # get_variable finds the variables that there are.
         self._collections = {
             key: values for key, values in outer._collections.items() if not isinstance(key, str)
@@ -48,6 +65,11 @@ class FuncGraph(Graph):
     @property
     def building_function(self) -> bool:
         return True
+
+    @property
+    def outer_graph(self) -> Graph:
+        """`outer`, by the name that programs know."""
+        return self.outer
 
     def add_argument(self, name: str, dtype: DType, dims: Dims) -> Tensor:
         """A new argument; its dtype is not a reference."""
@@ -72,25 +94,72 @@ class FuncGraph(Graph):
         Raises:
             ValueError: the operation is a variable: it would be one of the function alone, and never
                 initialized.
+            TypeError: the operation changes a reference variable of an outer graph.
         """
         if opdef.name in _VARIABLES:
             raise ValueError(
                 f"Variable {name} is made inside of a function. Make it before, outside of the function."
             )
         own = tuple(tensor if tensor.op.graph is self else self.capture(tensor) for tensor in inputs)
+        if not opdef.simple:
+            wanted = opdef.input_types(attrs)
+            if any(dtype.is_ref and not t.dtype.is_ref for dtype, t in zip(wanted, own, strict=True)):
+                raise TypeError(
+                    f"In op '{opdef.name}', input types ({[t.dtype for t in own]}) are not compatible with "
+                    f"expected types ({wanted}): a function gets the values of reference variables. Make the "
+                    "variable with use_resource=True to change it there."
+                )
         return super().add_operation(opdef, name, own, attrs, output_types, skip_frames + 1)
 
-    def capture(self, tensor: Tensor) -> Tensor:
-        """The argument that stands for a tensor of an outer graph."""
+    def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
+        """What stands for a tensor of an outer graph: an argument, or a copy.
+
+        Raises:
+            ValueError: it is to be copied, and depends on a placeholder or on state.
+        """
+        if self.by_value:
+            return self.copy_in(tensor)
         found = self._placeholders.get(tensor)
         if found is None:
-            name = tensor.op.name.rpartition("/")[2]
-            with self.name_scope(None):
-                found = self._placeholders[tensor] = self.add_argument(
-                    f"captured_{name}", tensor.dtype, tensor.dims
-                )
+            label = name or f"captured_{tensor.op.name.rpartition('/')[2]}"
+            # Outside of the conditional or loop in which it is used first.
+            with self.name_scope(None), self.control_dependencies(None):
+                found = self._placeholders[tensor] = self.add_argument(label, tensor.dtype, tensor.dims)
+            if tensor.dtype.base is dtypes.resource and (known := handles.variable_of(tensor)) is not None:
+                found.op.attrs[handles.DTYPE], found.op.attrs[handles.DIMS] = known
             self.captured.append(tensor)
         return found
+
+    def copy_in(self, tensor: Tensor) -> Tensor:
+        """The copy of a tensor of an outer graph, with copies of all that it depends on.
+
+        Raises:
+            ValueError: it depends on a placeholder, or on state other than datasets.
+        """
+        copies = self._copies
+        pending = [tensor.op]
+        while pending:
+            op = pending[-1]
+            if op in copies:
+                pending.pop()
+                continue
+            sources = [
+                source for source in (*(t.op for t in op.inputs), *op.control_inputs) if source not in copies
+            ]
+            if sources:
+                pending += sources
+                continue
+            if op not in self.copied_effects:
+                _check_copy(op)
+            inputs = tuple(copies[t.op].outputs[t.value_index] for t in op.inputs)
+            attrs = {key: value for key, value in op.attrs.items() if key != "_class"}
+            with self.name_scope(None), self.control_dependencies(None):
+                name = self.unique_name(op.name)
+                types = [output.dtype for output in op.outputs]
+                copied = Graph.add_operation(self, op.opdef, name, inputs, attrs, types)
+            copied._add_control_inputs([copies[control] for control in op.control_inputs])
+            copies[op] = copied
+        return copies[tensor.op].outputs[tensor.value_index]
 
     def _may_capture(self, tensor: Tensor) -> bool:
         return self._is_inside(tensor.op.graph)
@@ -107,8 +176,10 @@ class FuncGraph(Graph):
         # Operations outside have run before the function is called.
         return [op for op in super()._controls_for(state, inputs) if op.graph is self]
 
-    def _add_function(self, function: FunctionDef) -> None:
-        self.outer._add_function(function)
+    def _add_function(self, function: FunctionDef | DefinedFunction, gradient: str | None = None) -> None:
+        # Kept here, too: a function that is called in another graph brings those that it calls.
+        super()._add_function(function, gradient)
+        self.outer._add_function(function, gradient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,36 +232,8 @@ def trace(
 
 
 def _definition(name: str, graph: FuncGraph, outputs: Sequence[Tensor]) -> FunctionDef:
-    definition = FunctionDef()
-    signature = definition.signature
-    signature.name = name
-    arguments = {tensor.op for tensor in graph.arguments}
-    texts: dict[Tensor, str] = {}
-    for tensor in graph.arguments:
-        texts[tensor] = tensor.op.name
-        signature.input_arg.add(name=tensor.op.name, type=tensor.dtype.enum)
-    for op in graph.get_operations():
-        if op in arguments:
-            continue
-        for arg, start, stop in op.opdef.output_slices(op.attrs):
-            for index in range(start, stop):
-                texts[op.outputs[index]] = f"{op.name}:{arg.name}:{index - start}"
-    for op in graph.get_operations():
-        if op in arguments:
-            continue
-        node = definition.node_def.add()
-        op.fill_node_def(node)
-        del node.input[:]
-        node.input.extend(texts[tensor] for tensor in op.inputs)
-        node.input.extend(f"^{control.name}" for control in op.control_inputs if control not in arguments)
-        if op.opdef.is_stateful:
-            signature.is_stateful = True
-            signature.control_output.append(op.name)
-            definition.control_ret[op.name] = op.name
-    for index, tensor in enumerate(outputs):
-        result = signature.output_arg.add(name=f"output_{index}", type=tensor.dtype.base.enum)
-        definition.ret[result.name] = texts[tensor]
-    return definition
+    names = [f"output_{index}" for index in range(len(outputs))]
+    return definition_of(name, graph.get_operations(), graph.arguments, outputs, names)
 
 
 def trace_by_value(label: str, result: Tensor) -> Traced:
@@ -201,28 +244,7 @@ def trace_by_value(label: str, result: Tensor) -> Traced:
     """
     outer = get_default_graph()
     graph = FuncGraph(outer)
-    copies: dict[Operation, Operation] = {}
-    pending = [result.op]
-    while pending:
-        op = pending[-1]
-        if op in copies:
-            pending.pop()
-            continue
-        sources = [
-            source for source in (*(t.op for t in op.inputs), *op.control_inputs) if source not in copies
-        ]
-        if sources:
-            pending += sources
-            continue
-        _check_copy(op)
-        inputs = tuple(copies[t.op].outputs[t.value_index] for t in op.inputs)
-        attrs = {key: value for key, value in op.attrs.items() if key != "_class"}
-        copied = Graph.add_operation(
-            graph, op.opdef, op.name, inputs, attrs, [tensor.dtype for tensor in op.outputs]
-        )
-        copied._add_control_inputs([copies[control] for control in op.control_inputs])
-        copies[op] = copied
-    output = copies[result.op].outputs[result.value_index]
+    output = graph.copy_in(result)
     name = f"{label}_{next(_numbers)}"
     outer._add_function(_definition(name, graph, [output]))
     return Traced(name, [], result, [output])

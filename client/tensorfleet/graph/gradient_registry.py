@@ -19,6 +19,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tensorfleet.graph.function_calls import GRADIENT_RULE
+
 if TYPE_CHECKING:
     from tensorfleet.graph.operation import Operation
 
@@ -137,13 +139,20 @@ def lookup(op_type: str) -> Rule | None:
 def rule_of(op: Operation) -> Rule | None:
     """The rule of an operation: its type's, unless `Graph.gradient_override_map` named another.
 
+    A call of a function has the one that the function brings, or else that of all calls.
+
     Raises:
         LookupError: there is none, nor a declaration that there is none.
     """
     if not op.inputs:
         return None
     override = op.attrs.get("_gradient_op_type")
-    return lookup(op.type if override is None else override.decode())
+    if override is not None:
+        return lookup(override.decode())
+    if op.graph._is_function(op.type):
+        own = op.graph._get_function(op.type)
+        return lookup(GRADIENT_RULE) if own is None or not own.python_grad_func else own.python_grad_func
+    return lookup(op.type)
 
 
 def takes_slices(rule: Rule) -> bool:

@@ -14,6 +14,7 @@ from tensorfleet.graph import describe, op_def
 from tensorfleet.graph.attributes import complete
 from tensorfleet.graph.collecting_graph import CollectingGraph
 from tensorfleet.graph.elements import find_element
+from tensorfleet.graph.function_calls import DefinedFunction, call_definition
 from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.graph.op_def import OpDef
 from tensorfleet.graph.operation import Operation, call_frames
@@ -53,6 +54,9 @@ class Graph(CollectingGraph):
         self._unfetchable: set[Any] = set()
         self._signatures: weakref.WeakSet[_Signatures] = weakref.WeakSet()
         self._functions: dict[str, function_pb2.FunctionDef] = {}
+        self._function_gradients: dict[str, str] = {}
+        self._defined: dict[str, DefinedFunction] = {}
+        self._calls: dict[str, OpDef] = {}
         self.seed: int | None = None
 
     # Building
@@ -114,7 +118,8 @@ class Graph(CollectingGraph):
     def _all_or_nothing(self) -> Iterator[None]:
         """Takes back the operations, names and functions that are added, if it is left by an exception."""
         with self._lock:
-            count, names, functions = len(self._operations), dict(self._names_in_use), dict(self._functions)
+            count, names = len(self._operations), dict(self._names_in_use)
+            functions, gradients = dict(self._functions), dict(self._function_gradients)
             try:
                 yield
             except BaseException:
@@ -124,7 +129,9 @@ class Graph(CollectingGraph):
                         tensor._consumers.remove(op)
                     for control in op.control_inputs:
                         control._control_outputs.remove(op)
-                self._names_in_use, self._functions = names, functions
+                self._names_in_use = names
+                self._functions, self._function_gradients = functions, gradients
+                self._calls.clear()
                 raise
 
     def create_op(
@@ -140,7 +147,7 @@ class Graph(CollectingGraph):
         compute_device: bool = True,
     ) -> Operation:
         """Adds a node by its parts (`tf.Graph.create_op`); `attrs` maps names to AttrValue messages."""
-        opdef = lookup_op(op_type)
+        opdef = self._op_definition(op_type)
         tensors = tuple(inputs)
         values = {key: attr_value.from_proto(value) for key, value in (attrs or {}).items()}
         final = complete(opdef, name or op_type, values)
@@ -280,19 +287,71 @@ class Graph(CollectingGraph):
 
     # Functions
 
-    def _add_function(self, function: function_pb2.FunctionDef) -> None:
+    def _add_function(
+        self, function: function_pb2.FunctionDef | DefinedFunction, gradient: str | None = None
+    ) -> None:
         """Puts a function into the library, where nodes and other functions find it by its name.
 
+        Args:
+            function: its definition, or what `Defun` gives.
+            gradient: the name of the function that is its gradient.
+
         Raises:
-            ValueError: another function of that name is there.
+            InvalidArgumentError: another function of that name is there, or has another gradient, or an op
+                has that name.
         """
-        name = function.signature.name
-        known = self._functions.setdefault(name, function)
-        if known != function:
-            raise ValueError(
+        defined: DefinedFunction | None = None
+        if isinstance(function, function_pb2.FunctionDef):
+            definition = function
+        else:
+            definition, defined = function.definition, function
+        name = definition.signature.name
+        known = self._functions.get(name)
+        problem = ""
+        if known is None:
+            if op_def.lookup(name) is not None:
+                problem = f"Cannot add function '{name}' because an op with the same name already exists."
+        elif known is not definition and known != definition:
+            problem = (
                 f"Cannot add function '{name}' because a different function with the same name already "
                 "exists."
             )
+        if not problem and gradient and self._function_gradients.get(name, gradient) != gradient:
+            problem = (
+                f"Cannot assign gradient function '{gradient}' to '{name}' because it already has gradient "
+                f"function '{self._function_gradients[name]}'"
+            )
+        if problem:
+            from tensorfleet.core import errors
+
+            raise errors.InvalidArgumentError(None, None, problem)
+        self._functions.setdefault(name, definition)
+        if defined is not None:
+            self._defined.setdefault(name, defined)
+        if gradient:
+            self._function_gradients[name] = gradient
+
+    def _is_function(self, name: str) -> bool:
+        """Whether the library has a function of that name."""
+        return name in self._functions
+
+    def _get_function(self, name: Any) -> DefinedFunction | None:
+        """What `Defun` or an import gave for the function of that name, or None."""
+        return self._defined.get(name.decode() if isinstance(name, bytes) else name)
+
+    def _op_definition(self, op_type: str) -> OpDef:
+        """The definition of an op type, or of the calls of a function of the library.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        function = self._functions.get(op_type)
+        if function is None:
+            return lookup_op(op_type)
+        found = self._calls.get(op_type)
+        if found is None:
+            found = self._calls[op_type] = call_definition(function.signature)
+        return found
 
     # The whole
 
@@ -327,7 +386,12 @@ class Graph(CollectingGraph):
 
     def part(self, from_version: int = 0) -> GraphPart:
         """The operations added after a `version`, for a session's master."""
-        return GraphPart(self._since(from_version), list(self._functions.values()), self.graph_def_versions)
+        return GraphPart(
+            self._since(from_version),
+            list(self._functions.values()),
+            self.graph_def_versions,
+            self._function_gradients,
+        )
 
     def _since(self, version: int) -> list[Operation]:
         """The operations added after a version; their number decides how long it takes, not the graph's."""

@@ -7,17 +7,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tensorfleet.core import attr_value, gc_pause
+from tensorfleet.core import attr_value, errors, gc_pause
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.proto_field import encoded_attributes
 from tensorfleet.graph import hints
 from tensorfleet.graph.attributes import complete
 from tensorfleet.graph.convert import convert_to_tensor
-from tensorfleet.graph.graph import PRODUCER_VERSION, Graph, get_default_graph, lookup_op
+from tensorfleet.graph.graph import PRODUCER_VERSION, Graph, get_default_graph
 from tensorfleet.graph.op_def import OpDef
 from tensorfleet.graph.op_def_proto import summary, type_name
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.proto.function_pb2 import FunctionDef, FunctionDefLibrary
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef
 
@@ -77,10 +78,9 @@ def import_graph_def(
     with graph.name_scope("import" if name is None else name) as scope:
         mapped = _as_tensors(graph, name, input_map or {})
     with gc_pause.paused(), graph._all_or_nothing():
+        _add_library(graph, graph_def.library)
         importer = _Importer(graph, graph_def, scope, mapped, _producer_defaults(producer_op_list))
         importer.run()
-        for function in graph_def.library.function:
-            graph._add_function(function)
         elements = None
         if return_elements is not None:
             elements = [importer.element(e.decode() if isinstance(e, bytes) else e) for e in return_elements]
@@ -88,6 +88,18 @@ def import_graph_def(
     if missing:
         raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]")
     return elements
+
+
+def _add_library(graph: Graph, library: FunctionDefLibrary) -> None:
+    """Adds functions, which nodes may call by their names, with their gradients."""
+    gradients = {item.function_name: item.gradient_func for item in library.gradient}
+    for function in library.function:
+        copied = FunctionDef()  # a part of a message keeps the whole message in memory
+        copied.CopyFrom(function)
+        try:
+            graph._add_function(copied, gradients.get(function.signature.name))
+        except errors.InvalidArgumentError as error:
+            raise ValueError(error.message) from None
 
 
 def _check_input_map(input_map: Any) -> None:
@@ -210,7 +222,7 @@ class _Importer:
         return source is not None and source.op in _NEXT_ITERATIONS and not self._is_mapped(text)
 
     def _add(self, node: NodeDef) -> Operation:
-        definition = lookup_op(node.op)
+        definition = self._graph._op_definition(node.op)
         texts = list(node.input)
         attrs = self._attrs(node, definition, texts)
         data = [text for text in texts if not text.startswith("^")]

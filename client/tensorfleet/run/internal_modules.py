@@ -34,7 +34,7 @@ MODULES: dict[str, str] = {
     "python.ops.custom_gradient": "tf",
     "python.ops.data_flow_ops": "tf queue contrib.staging",
     "python.ops.embedding_ops": "nn",
-    "python.ops.functional_ops": "tf",
+    "python.ops.functional_ops": "ours.functions.functional_ops tf",
     "python.ops.gradient_checker": "test",
     "python.ops.gradients": "tf",
     "python.ops.gradients_impl": "tf",

@@ -44,6 +44,12 @@ _GRAPHS: dict[str, str] = {
         for dtype in ("bool", "float16", "float32", "float64", "int32", "int64", "string")
     },
     "python.framework.function.Defun": "client.Defun",
+    "python.framework.function._DefinedFunction": "ours.functions.defun.DefinedFunction",
+    "python.framework.function._OverloadedFunction": "ours.functions.defun.OverloadedFunction",
+    "python.framework.function.from_library": "ours.functions.defun.from_library",
+    "python.framework.function.get_extra_args": "ours.functions.body.get_extra_args",
+    "python.framework.function.get_extra_inputs": "ours.functions.body.get_extra_inputs",
+    "python.framework.function.get_extra_vars": "ours.functions.body.get_extra_vars",
     "python.framework.random_seed.get_seed": "tf.random.get_seed",
     "python.framework.smart_cond.smart_case": "ours.ops.control_flow.smart_cond.smart_case",
     "python.framework.smart_cond.smart_cond": "ours.ops.control_flow.smart_cond.smart_cond",

@@ -7,8 +7,8 @@ from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import Any
 
-from tensorfleet.autodiff.defun import Defun as Defun
 from tensorfleet.core.shapes import TensorShape
+from tensorfleet.functions.defun import Defun as Defun
 from tensorfleet.ops.data_flow.barriers import Barrier as Barrier
 from tensorfleet.run import python
 from tensorfleet.session.session import Session

@@ -6,62 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "images.h"
 #include "pool.h"
 #include "tiles.h"
+#include "winograd.h"
 
 const struct tiles *tiles = &tiles_base;
 
-#define BAND_BYTES (1 << 17) /* of the rows of an image that a part reads: half of them stay in the second cache */
 #define BAND_PIXELS 256      /* of a gradient that is packed at a time */
 #define MOST_TAPS (1 << 16)  /* elements of a window */
-
-struct convolution {
-  const float *images, *weights, *gradient;
-  float *out;
-  long count, height, width, depth;
-  long out_height, out_width, window_height, window_width, stride_height, stride_width;
-  long dilation_height, dilation_width, top, left, filters;
-  int is_padded;
-  long padded_width;      /* of an image, or of its copy */
-  long *offsets, offsets_made; /* of the parts of a window, in the image */
-  long length;            /* of each part */
-  float *packed;
-  long bands, band;       /* of rows of the output: their number for each image, and rows of each */
-  long groups, chunk, chunks; /* of images, and of rows of the gradient of the filters */
-  float *sums;
-  int failed;
-};
-
-static long rows_read(const struct convolution *c, long rows) {
-  return (rows - 1) * c->stride_height + (c->window_height - 1) * c->dilation_height + 1;
-}
-
-/* The rows of an image that windows in `rows` rows from `first` on read; `buffer` may be used for them. */
-static const float *rows_of(const struct convolution *c, long image, long first, long rows, float *buffer) {
-  const float *from = c->images + image * c->height * c->width * c->depth;
-  const long top = first * c->stride_height - c->top;
-  if (!c->is_padded) return from + top * c->width * c->depth;
-  const size_t pitch = (size_t)(c->padded_width * c->depth);
-  for (long y = 0; y < rows_read(c, rows); y++) {
-    float *to = buffer + (size_t)y * pitch;
-    if (top + y < 0 || top + y >= c->height) {
-      memset(to, 0, sizeof(float) * pitch);
-      continue;
-    }
-    const size_t head = (size_t)(c->left * c->depth), body = (size_t)(c->width * c->depth);
-    memset(to, 0, sizeof(float) * head);
-    memcpy(to + head, from + (top + y) * c->width * c->depth, sizeof(float) * body);
-    memset(to + head + body, 0, sizeof(float) * (pitch - head - body));
-  }
-  return buffer;
-}
-
-static float *band_buffer(struct convolution *c, long rows, size_t more) {
-  const size_t size = c->is_padded ? (size_t)(rows_read(c, rows) * c->padded_width * c->depth) : 0;
-  float *buffer = malloc(sizeof(float) * (size + more + 1));
-  if (buffer == NULL) __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
-  return buffer;
-}
 
 static void run_convolve(void *context, long begin, long end) {
   struct convolution *c = context;
@@ -105,7 +58,7 @@ static void run_filter(void *context, long begin, long end) {
   const int is_panel = c->filters == columns || 2 * c->filters == columns;
   float *buffer = band_buffer(c, c->band, is_panel ? 0 : (size_t)(panels * band_pixels * columns));
   if (buffer == NULL) return;
-  float *packed = buffer + (c->is_padded ? rows_read(c, c->band) * c->padded_width * c->depth : 0);
+  float *packed = buffer + band_size(c, c->band);
   for (long part = begin; part < end; part++) {
     const long group = part / c->chunks, from = part % c->chunks * c->chunk;
     const long to = inner - from < c->chunk ? inner : from + c->chunk;
@@ -202,12 +155,7 @@ static int check(struct convolution *c, long *image_count, long *out_pixels, lon
     return 0;
   if ((*out_pixels = product(c->out_height, c->out_width)) < 0 || (*out_pixels = product(*out_pixels, c->count)) < 0)
     return 0;
-  const long high = (c->out_height - 1) * c->stride_height + (c->window_height - 1) * c->dilation_height + 1;
-  const long wide = (c->out_width - 1) * c->stride_width + (c->window_width - 1) * c->dilation_width + 1;
-  c->is_padded = c->top || c->left || high > c->height || wide > c->width;
-  c->padded_width = c->is_padded ? (wide > c->left + c->width ? wide : c->left + c->width) : c->width;
-  long padded = product(high, c->padded_width);
-  if (padded < 0 || product(padded, c->depth) < 0) return 0;
+  if (!make_padding(c)) goto refuse;
   const int is_row = c->dilation_width == 1; /* a row of a window is one piece of memory */
   c->length = is_row ? c->window_width * c->depth : c->depth;
   return 1;
@@ -231,17 +179,39 @@ static int make_offsets(struct convolution *c, int by_rows) {
   return 1;
 }
 
-/* Bands of so many rows of the output that what they read is about BAND_BYTES; `most` rows at most. */
-static void make_bands(struct convolution *c, long most) {
-  /* Rows of an image are at most of 2^62 bytes, but with large strides or windows products of them are of any size. */
-  const long row = (long)sizeof(float) * c->padded_width * c->depth;
-  long rows = (BAND_BYTES / row - c->window_height) / c->stride_height;
-  if (rows > most) rows = most;
-  if (rows < 1) rows = 1;
-  if (rows > c->out_height) rows = c->out_height;
-  c->bands = (c->out_height + rows - 1) / rows;
-  c->band = (c->out_height + c->bands - 1) / c->bands; /* of nearly equal size */
-  c->bands = (c->out_height + c->band - 1) / c->band;
+/* The convolution window by window. */
+static void convolve_windows(struct convolution *c, long threads) {
+  const long columns = tiles->columns, wide = (c->filters + columns - 1) / columns * columns;
+  const long inner = c->window_height * c->window_width * c->depth;
+  c->packed = malloc(sizeof(float) * (size_t)(inner * wide));
+  if (c->packed == NULL) {
+    c->failed = 1;
+    return;
+  }
+  make_bands(c, c->out_height);
+  tiles->pack(c->weights, c->filters, inner, c->filters, c->packed);
+  in_parallel(run_convolve, c, c->count * c->bands, grain_of(c->band * c->out_width * inner / 8 * wide), threads);
+  free(c->packed);
+}
+
+/* The convolution with fewer multiplications, and window by window for images of which a number is not finite. */
+static void convolve_tiles(struct convolution *c, long threads) {
+  unsigned char *finite = malloc((size_t)c->count);
+  if (finite == NULL) {
+    c->failed = 1;
+    return;
+  }
+  winograd_convolve(c, finite, threads);
+  for (long image = 0; image < c->count && !c->failed; image++) {
+    if (finite[image]) continue;
+    struct convolution one = *c;
+    one.count = 1;
+    one.images += image * c->height * c->width * c->depth;
+    one.out += image * c->out_height * c->out_width * c->filters;
+    convolve_windows(&one, threads);
+    c->failed |= one.failed;
+  }
+  free(finite);
 }
 
 PyObject *convolve(PyObject *self, PyObject *arguments) {
@@ -263,19 +233,14 @@ PyObject *convolve(PyObject *self, PyObject *arguments) {
       (c.out = array(&arrays, out, "f", out_count, 1)) == NULL || !are_apart(&arrays) ||
       !make_offsets(&c, c.dilation_width == 1))
     goto done;
-  c.packed = malloc(sizeof(float) * (size_t)(inner * wide));
-  if (c.packed == NULL) {
-    PyErr_NoMemory();
-    goto done;
-  }
-  make_bands(&c, c.out_height);
   Py_BEGIN_ALLOW_THREADS
-  tiles->pack(c.weights, c.filters, inner, c.filters, c.packed);
-  in_parallel(run_convolve, &c, c.count * c.bands, grain_of(c.band * c.out_width * inner / 8 * wide), threads);
+  if (winograd_takes(&c))
+    convolve_tiles(&c, threads);
+  else
+    convolve_windows(&c, threads);
   Py_END_ALLOW_THREADS
   answer = c.failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
 done:
-  free(c.packed);
   free(c.offsets);
   release(&arrays);
   return answer;
@@ -284,6 +249,39 @@ done:
 #define MOST_GROUPS 16
 #define GROUP_SUMS (1 << 21) /* floats of all groups' sums together */
 #define LEAST_PARTS 16
+
+/* The gradient of the filters, each of its elements by itself. */
+static void filter_windows(struct convolution *c, long threads) {
+  const long columns = tiles->columns, panels = (c->filters + columns - 1) / columns;
+  const long inner = c->window_height * c->window_width * c->depth, size = inner * panels * columns;
+  /* All of it depends on sizes alone, so that the sums do not depend on the number of threads. */
+  c->groups = GROUP_SUMS / size;
+  if (c->groups < 1) c->groups = 1;
+  if (c->groups > MOST_GROUPS) c->groups = MOST_GROUPS;
+  if (c->groups > c->count) c->groups = c->count;
+  const long wanted = (LEAST_PARTS + c->groups - 1) / c->groups;
+  c->chunk = ((inner + wanted - 1) / wanted + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+  if (c->chunk < 8 * TILE_ROWS) c->chunk = 8 * TILE_ROWS;
+  c->chunks = (inner + c->chunk - 1) / c->chunk;
+  c->sums = malloc(sizeof(float) * (size_t)(c->groups * size));
+  if (c->sums == NULL) {
+    c->failed = 1;
+    return;
+  }
+  make_bands(c, (BAND_PIXELS + c->out_width - 1) / c->out_width);
+  const long cost = c->count * c->out_height * c->out_width / c->groups * c->chunk / 8 * panels * columns;
+  in_parallel(run_filter, c, c->groups * c->chunks, grain_of(cost), threads);
+  for (long k = 0; !c->failed && k < inner; k++)
+    for (long panel = 0; panel < panels; panel++) {
+      const float *from = c->sums + (panel * inner + k) * columns;
+      float *to = c->out + k * c->filters + panel * columns;
+      const long some = c->filters - panel * columns < columns ? c->filters - panel * columns : columns;
+      for (long f = 0; f < some; f++) to[f] = from[f];
+      for (long group = 1; group < c->groups; group++)
+        for (long f = 0; f < some; f++) to[f] += from[group * size + f];
+    }
+  free(c->sums);
+}
 
 PyObject *convolve_filter(PyObject *self, PyObject *arguments) {
   (void)self;
@@ -304,37 +302,11 @@ PyObject *convolve_filter(PyObject *self, PyObject *arguments) {
       (c.out = array(&arrays, out, "f", weight_count, 1)) == NULL || !are_apart(&arrays) ||
       !make_offsets(&c, c.dilation_width == 1))
     goto done;
-  /* All of it depends on sizes alone, so that the sums do not depend on the number of threads. */
-  c.groups = GROUP_SUMS / size;
-  if (c.groups < 1) c.groups = 1;
-  if (c.groups > MOST_GROUPS) c.groups = MOST_GROUPS;
-  if (c.groups > c.count) c.groups = c.count;
-  const long wanted = (LEAST_PARTS + c.groups - 1) / c.groups;
-  c.chunk = ((inner + wanted - 1) / wanted + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
-  if (c.chunk < 8 * TILE_ROWS) c.chunk = 8 * TILE_ROWS;
-  c.chunks = (inner + c.chunk - 1) / c.chunk;
-  c.sums = malloc(sizeof(float) * (size_t)(c.groups * size));
-  if (c.sums == NULL) {
-    PyErr_NoMemory();
-    goto done;
-  }
-  make_bands(&c, (BAND_PIXELS + c.out_width - 1) / c.out_width);
   Py_BEGIN_ALLOW_THREADS
-  const long cost = pixels / c.groups * c.chunk / 8 * panels * columns;
-  in_parallel(run_filter, &c, c.groups * c.chunks, grain_of(cost), threads);
-  for (long k = 0; !c.failed && k < inner; k++)
-    for (long panel = 0; panel < panels; panel++) {
-      const float *from = c.sums + (panel * inner + k) * columns;
-      float *to = c.out + k * c.filters + panel * columns;
-      const long some = c.filters - panel * columns < columns ? c.filters - panel * columns : columns;
-      for (long f = 0; f < some; f++) to[f] = from[f];
-      for (long group = 1; group < c.groups; group++)
-        for (long f = 0; f < some; f++) to[f] += from[group * size + f];
-    }
+  if (!winograd_takes(&c) || !winograd_filter(&c, threads)) filter_windows(&c, threads);
   Py_END_ALLOW_THREADS
   answer = c.failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
 done:
-  free(c.sums);
   free(c.offsets);
   release(&arrays);
   return answer;

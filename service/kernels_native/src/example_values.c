@@ -360,18 +360,38 @@ static void leave(struct fill *f) {
   free((void *)f->items);
 }
 
+/* The item of each place, where items have several; NULL and an exception where there is no such item. */
+static struct item *owned(struct arrays *arrays, PyObject *tuple, PyObject *owners_, long count) {
+  const long item_count = PyTuple_Size(tuple);
+  const int32_t *owners = array(arrays, owners_, "i", count, 0);
+  struct item *items = owners == NULL ? NULL : contents(tuple), *all = NULL;
+  if (items == NULL) return NULL;
+  if ((all = malloc(sizeof(struct item) * (size_t)(count + 1))) == NULL) PyErr_NoMemory();
+  for (long i = 0; all != NULL && i < count; i++) {
+    if (owners[i] >= 0 && owners[i] < item_count) {
+      all[i] = items[owners[i]];
+      continue;
+    }
+    PyErr_SetString(PyExc_ValueError, "a place in no item");
+    free(all);
+    all = NULL;
+  }
+  free(items);
+  return all;
+}
+
 /* example_values(items, features, places, stride, columns, threads): the values of some of so many features, each column
  * as take_column says: of items one after the other; or those of each in a row of its own of `width`, whose rest is left
- * as it is. */
+ * as it is. With `owners`, which says the item of each of `stride` places, of steps instead of items. */
 PyObject *example_values(PyObject *self, PyObject *arguments) {
   (void)self;
-  PyObject *items, *places_, *columns, *result = NULL;
+  PyObject *items, *places_, *columns, *owners = Py_None, *result = NULL;
   long feature_count, stride, threads;
-  if (!PyArg_ParseTuple(arguments, "O!lOlO!l", &PyTuple_Type, &items, &feature_count, &places_, &stride, &PyTuple_Type,
-                        &columns, &threads))
+  if (!PyArg_ParseTuple(arguments, "O!lOlO!l|O", &PyTuple_Type, &items, &feature_count, &places_, &stride, &PyTuple_Type,
+                        &columns, &threads, &owners))
     return NULL;
   struct arrays arrays = {.count = 0};
-  struct fill f = {.count = PyTuple_Size(items), .column_count = PyTuple_Size(columns)};
+  struct fill f = {.count = owners == Py_None ? PyTuple_Size(items) : stride, .column_count = PyTuple_Size(columns)};
   const long room = product(feature_count, stride);
   if (room < 0) return NULL;
   if (stride < f.count || room > PY_SSIZE_T_MAX / 16)
@@ -383,7 +403,8 @@ PyObject *example_values(PyObject *self, PyObject *arguments) {
     PyErr_NoMemory();
     goto done;
   }
-  if ((f.items = contents(items)) == NULL || (places = array(&arrays, places_, "i", 4 * room, 0)) == NULL) goto done;
+  f.items = owners == Py_None ? contents(items) : owned(&arrays, items, owners, stride);
+  if (f.items == NULL || (places = array(&arrays, places_, "i", 4 * room, 0)) == NULL) goto done;
   for (long k = 0; k < f.column_count; k++)
     if (!take_column(&f, &f.columns[k], PyTuple_GetItem(columns, k), feature_count, places, stride)) goto done;
   if (!columns_are_apart(&f, &arrays)) goto done;

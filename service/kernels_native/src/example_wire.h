@@ -20,6 +20,18 @@ struct place {
   int32_t kind, begin, end, count;
 };
 
+/* Of all items: the kinds as bits, the sum of the counts, the greatest of them. */
+struct totals {
+  int64_t kinds, count, longest;
+};
+
+/* Adds those of a range of items to those of all, to which other threads add theirs. */
+void add_range(const struct totals *range, struct totals *all);
+
+/* The kind and count of a feature, and its span [*at, end) made that of its values; -1 where protobuf has to read it. The
+ * item ends at `limit`, or later. */
+int feature(const uint8_t **at, const uint8_t *end, const uint8_t *limit, long *count);
+
 /* The contents of a tuple of bytes; NULL and an exception otherwise. */
 struct item *contents(PyObject *tuple);
 

@@ -99,9 +99,7 @@ static long count_strings(const uint8_t *p, const uint8_t *end, const uint8_t **
   return count;
 }
 
-/* The kind and count of a feature, and its span [*at, end) made that of its values; -1 where protobuf has to read it. The item ends
- * at `limit`. */
-static int feature(const uint8_t **at, const uint8_t *end, const uint8_t *limit, long *count) {
+int feature(const uint8_t **at, const uint8_t *end, const uint8_t *limit, long *count) {
   const uint8_t *p = *at;
   *count = 0;
   if (p == end) return MISSING;
@@ -129,13 +127,9 @@ static int feature(const uint8_t **at, const uint8_t *end, const uint8_t *limit,
 
 /* ---- scanning ------------------------------------------------------------------------------------------- */
 
-/* Of all items: the kinds as bits, the sum of the counts, the greatest of them. */
-struct totals {
-  int64_t kinds, count, longest;
-};
-
 struct scan {
-  const struct item *items, *keys;
+  struct item *items;
+  const struct item *keys;
   long count, key_count;
   int32_t *slots; /* a hash table of the keys' numbers, -1 where there is none */
   uint32_t slot_mask;
@@ -215,22 +209,26 @@ static int scan_entries(const struct scan *s, long number, const struct learnt *
   return 1;
 }
 
+void add_range(const struct totals *range, struct totals *all) {
+  __atomic_fetch_or(&all->kinds, range->kinds, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->count, range->count, __ATOMIC_RELAXED);
+  int64_t longest = __atomic_load_n(&all->longest, __ATOMIC_RELAXED);
+  while (longest < range->longest && !__atomic_compare_exchange_n(&all->longest, &longest, range->longest, 1,
+                                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    continue;
+}
+
 /* Adds the counts of a range of items to those of all. */
 static void add_totals(const struct scan *s, long begin, long end) {
   for (long k = 0; k < s->key_count; k++) {
     const struct place *places = s->places + k * s->stride;
-    struct totals *all = &s->totals[k], range = {0, 0, 0};
+    struct totals range = {0, 0, 0};
     for (long i = begin; i < end; i++) {
       range.kinds |= 1 << places[i].kind;
       range.count += places[i].count;
       range.longest = places[i].count > range.longest ? places[i].count : range.longest;
     }
-    __atomic_fetch_or(&all->kinds, range.kinds, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&all->count, range.count, __ATOMIC_RELAXED);
-    int64_t longest = __atomic_load_n(&all->longest, __ATOMIC_RELAXED);
-    while (longest < range.longest && !__atomic_compare_exchange_n(&all->longest, &longest, range.longest, 1,
-                                                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-      continue;
+    add_range(&range, &s->totals[k]);
   }
 }
 
@@ -312,12 +310,27 @@ static PyObject *summary(const struct scan *s) {
   return NULL;
 }
 
+/* Leaves of each item what comes before the lists of a SequenceExample, which is an Example; 0 and an exception where it
+ * is not as long. */
+static int shorten(struct arrays *arrays, struct item *items, long count, PyObject *sizes_) {
+  const int64_t *sizes = array(arrays, sizes_, "lq", count, 0);
+  if (sizes == NULL) return 0;
+  for (long i = 0; i < count; i++) {
+    if (sizes[i] < 0 || sizes[i] > items[i].size) {
+      PyErr_SetString(PyExc_ValueError, "a part that is longer than its item");
+      return 0;
+    }
+    items[i].size = (long)sizes[i];
+  }
+  return 1;
+}
+
 PyObject *scan_examples(PyObject *self, PyObject *arguments) {
   (void)self;
-  PyObject *items_, *keys_, *places_, *result = NULL;
+  PyObject *items_, *keys_, *places_, *sizes_ = Py_None, *result = NULL;
   long stride, threads;
-  if (!PyArg_ParseTuple(arguments, "O!O!Oll", &PyTuple_Type, &items_, &PyTuple_Type, &keys_, &places_, &stride,
-                        &threads))
+  if (!PyArg_ParseTuple(arguments, "O!O!Oll|O", &PyTuple_Type, &items_, &PyTuple_Type, &keys_, &places_, &stride,
+                        &threads, &sizes_))
     return NULL;
   struct arrays arrays = {.count = 0};
   struct scan s = {.count = PyTuple_Size(items_), .key_count = PyTuple_Size(keys_), .stride = stride};
@@ -328,6 +341,7 @@ PyObject *scan_examples(PyObject *self, PyObject *arguments) {
   if ((s.items = contents(items_)) == NULL || (s.keys = contents(keys_)) == NULL ||
       (s.places = array(&arrays, places_, "i", 4 * room, 1)) == NULL)
     goto done;
+  if (sizes_ != Py_None && !shorten(&arrays, s.items, s.count, sizes_)) goto done;
   s.irregular = malloc((size_t)s.count + 1);
   s.totals = calloc((size_t)s.key_count + 1, sizeof(struct totals));
   if (s.irregular == NULL || s.totals == NULL || !make_slots(&s)) {
@@ -343,7 +357,7 @@ done:
   free(s.irregular);
   free(s.totals);
   free(s.slots);
-  free((void *)s.items);
+  free(s.items);
   free((void *)s.keys);
   release(&arrays);
   return result;

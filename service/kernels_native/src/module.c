@@ -19,6 +19,7 @@
 #include "records.h"
 #include "tiles.h"
 #include "updates.h"
+#include "winograd.h"
 
 extern const struct loops loops_base;
 #ifdef X86_VARIANTS
@@ -522,7 +523,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 6
+#define INTERFACE 7
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -574,10 +575,15 @@ static PyMethodDef methods[] = {
      "of which may be given transposed"},
     {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
     {"scan_examples", scan_examples, METH_VARARGS,
-     "scan_examples(items, keys, places, stride, threads): (items it cannot read, kinds, totals, longest)"},
+     "scan_examples(items, keys, places, stride, threads, sizes=None): (items it cannot read, kinds, totals, longest), of "
+     "the first `sizes` bytes of each"},
+    {"scan_sequences", scan_sequences, METH_VARARGS,
+     "scan_sequences(items, keys, contexts, lists, threads): whether it can read all"},
+    {"scan_steps", scan_steps, METH_VARARGS,
+     "scan_steps(items, lists, count, places, threads): (kinds, total, longest), or None where it cannot read one"},
     {"example_values", example_values, METH_VARARGS,
-     "example_values(items, features, places, stride, columns, threads), each column as (feature, out, width or "
-     "-1, indices or None)"},
+     "example_values(items, features, places, stride, columns, threads, owners=None), each column as (feature, out, "
+     "width or -1, indices or None); owners: the item of each of `stride` places"},
     {"split_records", split_records, METH_VARARGS,
      "split_records(buffer, place): (records, where the next begins, what is wrong with it)"},
     {NULL, NULL, 0, NULL}};
@@ -604,11 +610,13 @@ static int fill(PyObject *module) {
     loops = &loops_avx512;
     tiles = &tiles_avx512;
     updates = updates_avx512;
+    winograd = &winograd_avx512;
     instruction_set = "AVX-512";
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
     loops = &loops_avx2;
     tiles = &tiles_avx2;
     updates = updates_avx2;
+    winograd = &winograd_avx2;
     instruction_set = "AVX2";
   }
 #endif

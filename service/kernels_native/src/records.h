@@ -6,6 +6,8 @@
 
 PyObject *scan_examples(PyObject *self, PyObject *arguments);
 PyObject *example_values(PyObject *self, PyObject *arguments);
+PyObject *scan_sequences(PyObject *self, PyObject *arguments);
+PyObject *scan_steps(PyObject *self, PyObject *arguments);
 PyObject *split_records(PyObject *self, PyObject *arguments);
 
 /* Before the first call of split_records. */

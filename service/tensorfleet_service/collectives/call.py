@@ -42,6 +42,10 @@ class Verb(IntEnum):
     LATE = 9  # member to leader, number: join; as JOIN, with a standing round, and how long it has waited
     LEFT = 10  # member to leader, number: join; a member that came late has its result
     VOID = 11  # member to members, number: a standing round; its base, and why there will be none
+    UNDONE = (
+        12  # member, or leader, to members, number: round; its key, whose step it has not counted for, why
+    )
+    HEARD = 13  # the answer to an UNDONE or LEAVE that asks for one, with the number that it has asked by
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from tensorfleet_service.graph.graph import Node, needed_functions
 from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.kernels.device_memory import has_gpu_kernel
 from tensorfleet_service.master.colocate import holds_state, state_related
+from tensorfleet_service.master.inline import Inliner
 from tensorfleet_service.master.late_reads import read_late
 from tensorfleet_service.master.members import Functions, Member
 from tensorfleet_service.master.optimize import optimize
@@ -47,7 +48,7 @@ class Cut:
 
 
 class GraphWork:
-    """Prunes, places, optimizes and cuts the graphs of one session, under the session's lock."""
+    """Prunes, inlines, places, optimizes and cuts the graphs of one session, under the session's lock."""
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class GraphWork:
         self._devices = [device.name for device in devices]
         self._incarnations = {device.name: device.incarnation for device in devices}
         self._has_gpu = any(device.device_type == "GPU" for device in devices)
+        self._inliner: Inliner | None = None
         self._frame_ids = any(member.by_grpc for member in members)
 
     def cut(self, graph: SessionGraph, key: SignatureKey) -> Cut:
@@ -78,11 +80,15 @@ class GraphWork:
         feeds, fetches, targets, ran = key
         with timed(self._meter, "prune"):
             nodes = prune(after(graph, ran), feeds, fetches, targets)
+        if self._inliner is None:
+            self._inliner = Inliner(graph.functions)
+        inliner = self._inliner
         if any(not node.assigned and holds_state(node) for node in nodes):
             # The device of state must not depend on the first step that uses it, so all nodes that share
             # state are placed now.
-            self._place(state_related(graph.nodes.values()))
+            self._place(state_related([n for n in graph.nodes.values() if not inliner.may_replace(n)]))
             nodes = prune(after(graph, ran), feeds, fetches, targets)
+        nodes = inliner.inline(nodes)
         _check_fetches(nodes)
         with timed(self._meter, "place"):
             self._place(nodes)

@@ -73,6 +73,10 @@ class Member(ABC):
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the task, without waiting."""
 
+    def when_heard(self, function: Callable[[], None]) -> None:
+        """Calls a function once others have heard of what has failed on the task, if that is known here."""
+        function()
+
     def end_step(self, step_id: int) -> None:  # noqa: B027 - only some keep something of it
         """Tells the task, if it needs to know, that a step is over on all tasks."""
 
@@ -136,6 +140,9 @@ class LocalMember(Member):
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         self.worker.abort(step_id, error)
+
+    def when_heard(self, function: Callable[[], None]) -> None:
+        self.worker.collectives.when_heard(function)
 
     def activity(self, step_id: int, timeout: float) -> Sequence[str]:
         return [text for step in activities(self.worker, step_id) for text in step.texts]

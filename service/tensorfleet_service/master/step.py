@@ -139,7 +139,11 @@ class MasterStep:
             self.fail(errors.DeadlineExceededError(None, None, text))
 
     def fail(self, error: errors.OpError) -> None:
-        """Ends the step with `error`, if it has not ended, and tells all tasks to drop it."""
+        """Ends the step with `error`, if it has not ended, and tells all tasks to drop it.
+
+        The error is reported once the members of the step's collectives have heard of it: a step that they
+        begin afterwards does not meet this one.
+        """
         with self._lock:
             done, self._done = self._done, None
         if done is None:
@@ -147,7 +151,11 @@ class MasterStep:
         cause = errors.from_code(errors.ABORTED, f"Step {self.id} was ended by another task: {error.message}")
         for part in self._parts:
             part.member.abort(self.id, cause)
-        done(error, [])
+        own = next((part.member for part in self._parts if part.member.is_local), None)
+        if own is None:
+            done(error, [])
+        else:
+            own.when_heard(lambda: done(error, []))
 
 
 class _PartDone:

@@ -32,6 +32,9 @@ COLLECTIVE_SECONDS = 1800.0
 LATE_SECONDS = 0.05
 """For the members of a group that has met before, until a member that waits for them tells the leader."""
 
+HEARD_SECONDS = 1.0
+"""For the other members to answer that they have heard of a failed step, until its error is reported."""
+
 LEADER_SECONDS = 5.0
 """For one attempt to reach the leader."""
 

@@ -129,14 +129,14 @@ def find(scanner: Scanner, items: list[bytes]) -> Found:
     """
     if native.native is None:
         return _ByNumpy(*scanner.scan(items))
-    found = _Compiled(tuple(items), scanner.keys)
-    if found.irregular:
+    found, irregular = scan_examples(tuple(items), scanner.keys)
+    if irregular:
         written = list(items)
-        for number in found.irregular:
+        for number in irregular:
             written[number] = scanner.rewritten(items[number], number)
-        found = _Compiled(tuple(written), scanner.keys)
-        if found.irregular:
-            raise ValueError(found.irregular[0])
+        found, irregular = scan_examples(tuple(written), scanner.keys)
+        if irregular:
+            raise ValueError(irregular[0])
     return found
 
 
@@ -190,23 +190,34 @@ _PLAIN = (MISSING, BYTES, FLOATS, INTS, BYTES, FLOATS, INTS, INTS)
 _SETS: list[set[int]] = [{_PLAIN[k] for k in range(8) if bits >> k & 1} for bits in range(256)]
 
 
-class _Compiled(Found):
-    """
-    Attributes:
-        irregular: the Examples that it cannot read.
+class Scanned(Found):
+    """The features that the compiled scanner has found.
+
+    Args:
+        items: what they are in.
+        places: of the values of each feature: int32 [features, stride, 4], as the scanner writes them.
+        sets: the kinds of each feature, as bits.
+        totals, longest: the sum of the counts of values, and the greatest of them.
+        owners: the item of each place: int32 [stride]; None where each item has one place, in their order.
     """
 
-    def __init__(self, items: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
-        # An odd number of cache lines for each feature: those of one item would else fall in few of its sets.
-        self._stride = ((len(items) + 3) // 4 | 1) * 4
+    def __init__(
+        self,
+        items: tuple[bytes, ...],
+        places: Array,
+        sets: list[int],
+        totals: list[int],
+        longest: list[int],
+        owners: Array | None = None,
+    ) -> None:
         self._items = items
-        self._places = np.empty((len(keys), self._stride, 4), np.int32)
+        self._places = places
+        self._sets = sets
+        self._totals = totals
+        self._longest = longest
+        self._owners = owners
+        self._count = len(items if owners is None else owners)
         self._wanted: list[tuple[Any, ...]] = []
-        self.irregular: list[int]
-        self._sets: list[int]
-        self.irregular, self._sets, self._totals, self._longest = native.native.scan_examples(
-            items, keys, self._places, self._stride, thread_count()
-        )
 
     def kinds(self, place: int) -> set[int]:
         return _SETS[self._sets[place]]
@@ -217,16 +228,32 @@ class _Compiled(Found):
     def column(self, place: int, kind: int) -> Column:
         if self._sets[place] >> _OVERLONG & 1:
             raise ValueError("a varint is longer than ten bytes")
-        places = self._places[place, : len(self._items)]
+        places = self._places[place, : self._count]
         return _Encoded(place, places, _TYPES[kind], self._totals[place], self._longest[place], self._wanted)
 
     def fill(self) -> None:
         # One call for all: each has to look at the items, and the numbers are read while strings are made.
         wanted = tuple(self._wanted)
         self._wanted.clear()
+        features, stride = self._places.shape[:2]
         native.native.example_values(
-            self._items, len(self._places), self._places, self._stride, wanted, thread_count()
+            self._items, features, self._places, stride, wanted, thread_count(), self._owners
         )
+
+
+def scan_examples(
+    items: tuple[bytes, ...], keys: tuple[bytes, ...], sizes: Array | None = None
+) -> tuple[Scanned, list[int]]:
+    """The features of Examples by the compiled scanner, and the indices of those that it cannot read.
+
+    Args:
+        sizes: of the Examples, where they are the beginnings of the items: int64 [items].
+    """
+    # An odd number of cache lines for each feature: those of one item would else fall in few of its sets.
+    stride = ((len(items) + 3) // 4 | 1) * 4
+    places = np.empty((len(keys), stride, 4), np.int32)
+    irregular, *found = native.native.scan_examples(items, keys, places, stride, thread_count(), sizes)
+    return Scanned(items, places, *found), irregular
 
 
 class _Encoded(Column):

@@ -15,7 +15,9 @@ from tensorfleet.proto.example_pb2 import Example
 from tensorfleet_service.records.columns import Column, find
 from tensorfleet_service.records.spans import BYTES, FLOATS, INTS, MISSING, Scanner
 
-_KIND = {dtypes.string: BYTES, dtypes.float32: FLOATS, dtypes.int64: INTS}
+KINDS = {dtypes.string: BYTES, dtypes.float32: FLOATS, dtypes.int64: INTS}
+"""The kind of the values of each dtype."""
+
 _TYPE_NAMES = {BYTES: "string", FLOATS: "float", INTS: "int64"}
 _UNKNOWN = "<unknown>"
 
@@ -94,7 +96,7 @@ class Batch:
         Raises:
             InvalidArgumentError: an Example has it with another type.
         """
-        wanted = _KIND[dtype]
+        wanted = KINDS[dtype]
         if not self._found.kinds(place) <= {MISSING, wanted}:
             raise self._other_type(place, key, dtype, dense)
         try:
@@ -106,9 +108,9 @@ class Batch:
         return [self._found.kind(number, place) for number in range(self._count)]
 
     def _other_type(self, place: int, key: bytes, dtype: DType, dense: bool) -> errors.InvalidArgumentError:
-        wrong = [kind not in (MISSING, _KIND[dtype]) for kind in self._kinds(place)]
+        wrong = [kind not in (MISSING, KINDS[dtype]) for kind in self._kinds(place)]
         number = wrong.index(True)
-        found, wanted = _TYPE_NAMES[self._found.kind(number, place)], _TYPE_NAMES[_KIND[dtype]]
+        found, wanted = _TYPE_NAMES[self._found.kind(number, place)], _TYPE_NAMES[KINDS[dtype]]
         text = (
             f"Data type: {found} but expected type: {wanted}"
             if dense
@@ -137,7 +139,7 @@ class Batch:
             return column.values().reshape(count, *dims)
         lacks = np.array(self._kinds(place), np.int64) == MISSING
         if lacks.any() and not default.size and size:
-            name = _TYPE_NAMES[_KIND[feature.dtype]]
+            name = _TYPE_NAMES[KINDS[feature.dtype]]
             raise invalid(
                 f"{self._of(int(lacks.argmax()))}Feature: {_text(feature.key)} (data type: {name}) is "
                 "required but could not be found."
@@ -149,7 +151,7 @@ class Batch:
         return column.rows(size, default.reshape(-1)).reshape(count, *dims)
 
     def _other_size(self, number: int, feature: Dense, got: int) -> errors.InvalidArgumentError:
-        name = _TYPE_NAMES[_KIND[feature.dtype]]
+        name = _TYPE_NAMES[KINDS[feature.dtype]]
         start = self._of(number, feature.key)
         if self.single:
             kind = "bytes" if name == "string" else name
@@ -177,7 +179,7 @@ class Batch:
                 f"Error while parsing feature with key {key}: number of elements should be divisible by "
                 f"{feature.stride}, found {got} instead"
             )
-        name = _TYPE_NAMES[_KIND[feature.dtype]]
+        name = _TYPE_NAMES[KINDS[feature.dtype]]
         kind = "bytes" if name == "string" else name
         return invalid(
             f"{self._of(number, feature.key)}Number of {kind} values is not a multiple of stride length. Saw "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from google.protobuf.message import DecodeError
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.example_pb2 import SequenceExample
-from tensorfleet_service.records.columns import fill_places, object_array
+from tensorfleet_service.records.columns import Array, fill_places, object_array
 from tensorfleet_service.records.examples import invalid
 
 _FIELDS = {dtypes.string: "bytes_list", dtypes.float32: "float_list", dtypes.int64: "int64_list"}
@@ -41,8 +42,34 @@ class Fixed(NamedTuple):
     may_lack: bool = False
 
 
-class SequenceBatch:
-    """Several SequenceExamples, or one alone.
+class Sequences(ABC):
+    """The features of several SequenceExamples, or of one alone.
+
+    The methods give arrays, which have their values once `fill` has been called.
+    """
+
+    @abstractmethod
+    def context_sparse(self, feature: Sparse) -> tuple[Any, Any, Any]:
+        """The indices, values and shape of a SparseTensor."""
+
+    @abstractmethod
+    def context_dense(self, feature: Fixed) -> Any:
+        """[Sequences, …], or […] for a single one."""
+
+    @abstractmethod
+    def steps_sparse(self, feature: Sparse) -> tuple[Any, Any, Any]:
+        """The indices, values and shape of a SparseTensor: [(sequences,) steps, values of a step]."""
+
+    @abstractmethod
+    def steps_dense(self, feature: Fixed) -> tuple[Any, Any]:
+        """[Sequences, steps, …] and the number of steps of each; for a single one [steps, …] and a number."""
+
+    def fill(self) -> None:  # noqa: B027 - only some have them later
+        """Writes the values of all arrays that were given, where that is not done yet."""
+
+
+class SequenceBatch(Sequences):
+    """SequenceExamples that protobuf reads, in any form.
 
     Raises:
         InvalidArgumentError: one is no SequenceExample.
@@ -84,7 +111,6 @@ class SequenceBatch:
         return found
 
     def context_sparse(self, feature: Sparse) -> tuple[Any, Any, Any]:
-        """The indices, values and shape of a SparseTensor."""
         lists = [values or () for values in self._context(feature.key, feature.dtype)]
         counts = list(map(len, lists))
         values = _array(lists, feature.dtype)
@@ -95,7 +121,6 @@ class SequenceBatch:
         return indices, values, np.array([len(counts), max(counts, default=0)], np.int64)
 
     def context_dense(self, feature: Fixed) -> Any:
-        """[Sequences, …], or […] for a single one."""
         size = math.prod(feature.dims)
         lists = self._context(feature.key, feature.dtype)
         for number, values in enumerate(lists):
@@ -107,7 +132,7 @@ class SequenceBatch:
                     f"found {len(values or ())}"
                 )
                 raise invalid(text)
-        made = _array(lists, feature.dtype).reshape(len(lists), *feature.dims)
+        made = _array([values or () for values in lists], feature.dtype).reshape(len(lists), *feature.dims)
         return made[0] if self._single else made
 
     def _steps(self, feature: Sparse | Fixed) -> list[list[Any]]:
@@ -132,24 +157,17 @@ class SequenceBatch:
         return found
 
     def steps_sparse(self, feature: Sparse) -> tuple[Any, Any, Any]:
-        """The indices, values and shape of a SparseTensor: [(sequences,) steps, values of a step]."""
         sequences = self._steps(feature)
         lists = [values for steps in sequences for values in steps]
         counts = list(map(len, lists))
         values = _array(lists, feature.dtype)
-        indices = np.empty((len(values), 3), np.int64)
-        fill_places(indices, counts)
-        rows = indices[:, 1]
-        lengths = list(map(len, sequences))
-        first = np.cumsum([0, *lengths[:-1]]) if lengths else np.zeros(0, np.int64)
-        of_row = np.repeat(np.arange(len(lengths)), lengths)
-        indices[:, 0] = of_row[rows]
-        indices[:, 1] = rows - first[indices[:, 0]]
-        shape = np.array([len(lengths), max(lengths, default=0), max(counts, default=0)], np.int64)
-        return (indices[:, 1:], values, shape[1:]) if self._single else (indices, values, shape)
+        rows_and_columns = np.empty((len(values), 2), np.int64)
+        fill_places(rows_and_columns, counts)
+        lengths = np.array(list(map(len, sequences)), np.int64)
+        indices, shape = index_steps(rows_and_columns, lengths, max(counts, default=0), self._single)
+        return indices, values, shape
 
     def steps_dense(self, feature: Fixed) -> tuple[Any, Any]:
-        """[Sequences, steps, …] and the number of steps of each; for a single one [steps, …] and a number."""
         size = math.prod(feature.dims)
         sequences = self._steps(feature)
         for steps in sequences:
@@ -162,14 +180,48 @@ class SequenceBatch:
                     )
                     raise invalid(text)
         lengths = np.array(list(map(len, sequences)), np.int64)
-        longest = int(lengths.max(initial=0))
-        zero: Any = b"" if feature.dtype is dtypes.string else 0
-        result = np.full((len(sequences), longest, size), zero, feature.dtype.np)
-        place = np.arange(longest) < lengths[:, None]
-        lists = [values for steps in sequences for values in steps]
-        result[place] = _array(lists, feature.dtype).reshape(-1, size)
-        result = result.reshape(len(sequences), longest, *feature.dims)
+        values = _array([values for steps in sequences for values in steps], feature.dtype)
+        result = pad_steps(
+            values.reshape(len(values) // size if size else int(lengths.sum()), *feature.dims), lengths
+        )
         return (result[0], lengths[0]) if self._single else (result, lengths)
+
+
+def index_steps(rows_and_columns: Array, lengths: Array, most: int, single: bool) -> tuple[Array, Array]:
+    """The indices and the shape of a SparseTensor of steps' values.
+
+    Args:
+        rows_and_columns: the step of each value, counted over all sequences, and its place there: int64
+            [values, 2].
+        lengths: the number of steps of each sequence: int64 [sequences].
+        most: the greatest number of values of a step.
+        single: whether there is one sequence, whose index is left out.
+    """
+    shape = np.array([len(lengths), lengths.max(initial=0), most], np.int64)
+    if single:
+        return rows_and_columns, shape[1:]
+    rows = rows_and_columns[:, 0]
+    indices = np.empty((len(rows), 3), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(lengths)), lengths)[rows]
+    indices[:, 1] = rows - (np.cumsum(lengths) - lengths)[indices[:, 0]]
+    indices[:, 2] = rows_and_columns[:, 1]
+    return indices, shape
+
+
+def pad_steps(values: Array, lengths: Array) -> Array:
+    """[Sequences, steps, …], with zeros or empty strings after the steps of shorter ones.
+
+    Args:
+        values: of the steps of all sequences: [steps, …].
+        lengths: the number of steps of each sequence: int64 [sequences].
+    """
+    longest = int(lengths.max(initial=0))
+    if len(values) == longest * len(lengths):
+        return values.reshape(len(lengths), longest, *values.shape[1:])
+    zero: Any = b"" if values.dtype == object else 0
+    result = np.full((len(lengths), longest, *values.shape[1:]), zero, values.dtype)
+    result[np.arange(longest) < lengths[:, None]] = values
+    return result
 
 
 def _array(lists: Sequence[Any], dtype: DType) -> Any:

@@ -275,6 +275,8 @@ class Worker:
                 self.rendezvous.fail(step_id, error)  # so that nobody waits for its tensors
                 for withdraw in questions:
                     withdraw()
+                if watchers:
+                    self.collectives.step_failed(step_id, error)
             done(error, results)
             if error is not None:
                 # After the error was sent: failures of collectives that this causes must not come first.
@@ -329,6 +331,8 @@ class Worker:
         self.rendezvous.fail(step_id, error)
         if step is not None:
             step.fail(error)
+        # Its part here may have ended well, and what others have from that does not count.
+        self.collectives.step_failed(step_id, error)
 
     def task_lost(self, task: str, error: errors.OpError) -> None:
         """Ends the steps that wait for tensors of a task whose connection is lost."""

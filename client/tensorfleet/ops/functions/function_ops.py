@@ -38,6 +38,14 @@ for _name, _stateful in (("PartitionedCall", False), ("StatefulPartitionedCall",
     )
 
 op(
+    "RemoteCall(target: string, args: list(Tin)) -> (output: list(Tout))",
+    "Tin: list(type) >= 1",
+    "Tout: list(type) >= 1",
+    "f: func",
+    shape=_unknown,
+    stateful=True,
+)
+op(
     "SymbolicGradient(input: list(Tin)) -> (output: list(Tout))",
     "Tin: list(type) >= 1",
     "Tout: list(type) >= 1",

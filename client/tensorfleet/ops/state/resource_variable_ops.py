@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dims import Dims
+from tensorfleet.graph.handles import variable_of
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 from tensorfleet.ops.state.variable_ops import check_scatter, check_scatter_nd
 
-_PASSING = frozenset(("Identity", "Enter", "Exit", "Switch", "Merge", "NextIteration"))
-"""Ops that pass a handle on unchanged."""
-
 
 def handle_dims(handle: RuleTensor) -> Dims:
     """The declared shape of a handle's variable; unknown if the op that made the handle is not found."""
-    made_by = handle.op
-    while made_by.type in _PASSING:
-        made_by = made_by.inputs[0].op
-    return made_by.attrs["shape"] if made_by.type == "VarHandleOp" else None
+    found = variable_of(handle)
+    return None if found is None else found[1]
 
 
 def _variable_value(op: RuleNode) -> list[Dims]:

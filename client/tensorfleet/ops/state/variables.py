@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import shapes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph.func_graph import FuncGraph
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.init_scope import init_scope
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import prepend_scope, strip_scope
 from tensorfleet.graph.tensor import Tensor
@@ -58,9 +61,12 @@ class VariableMeta(type):
         arguments = {parameter.name: parameter.default for parameter in parameters} | arguments
         assert _create is not None
         create: Callable[..., Any] = _create
-        for creator in creators(get_default_graph()):
+        graph = get_default_graph()
+        for creator in creators(graph):
             create = _with_next(creator, create)
-        return create(**arguments)
+        lifted = isinstance(graph, FuncGraph) and graph.lifts_variables
+        with init_scope() if lifted else contextlib.nullcontext():
+            return create(**arguments)
 
 
 def _with_next(creator: Callable[..., Any], following: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Ops that call functions: PartitionedCall, If, Case, While, and their stateful forms."""
+"""Ops that call functions: PartitionedCall, RemoteCall, If, Case, While, and their stateful forms."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet.core import errors
+from tensorfleet.core.device import parse
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.threads.drive import drive
 from tensorfleet_service.threads.future import Future
@@ -42,6 +43,29 @@ def partitioned_call(node: KernelNode) -> Kernel | AsyncKernel:
     function = _function(node, "f")
 
     def run(*arguments: Any) -> Any:
+        return _call(function, arguments)
+
+    return AsyncKernel(run) if function.waits else run
+
+
+@kernel("RemoteCall")
+def remote_call(node: KernelNode) -> Kernel | AsyncKernel:
+    """A call whose target is known only in the step: of this device, as constant ones are gone before."""
+    function = _function(node, "f")
+
+    def run(target: Any, *arguments: Any) -> Any:
+        text = bytes(np.asarray(target).item()).decode(errors="replace")
+        try:
+            is_here = parse(text).matches(parse(node.device))
+        except ValueError as error:
+            raise errors.InvalidArgumentError(None, None, f"The target of {node.name}: {error}") from None
+        if not is_here:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                f"The target of {node.name}, {text}, is another device than {node.device}, and no constant: "
+                "make it a tf.constant, so that the call is placed before the step.",
+            )
         return _call(function, arguments)
 
     return AsyncKernel(run) if function.waits else run

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.devices import native
 from tensorfleet_service.kernels.io.parsing import check_defaults
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
-from tensorfleet_service.records.sequences import Fixed, SequenceBatch, Sparse
+from tensorfleet_service.records.encoded_sequences import EncodedSequences, Irregular
+from tensorfleet_service.records.sequences import Fixed, SequenceBatch, Sequences, Sparse
 
 _Texts = Sequence[str]
 
@@ -54,18 +56,27 @@ def _parse(
         )
     shapes = attrs["context_dense_shapes"]
     check_defaults(shapes, defaults)
-    batch = SequenceBatch(serialized.reshape(-1).tolist(), names.reshape(-1).tolist(), not serialized.ndim)
-    sparse = [batch.context_sparse(Sparse(*each)) for each in zip(keys[0], types[0], strict=True)]
-    dense = [
-        batch.context_dense(Fixed(*each))
-        for each in zip(keys[1], types[1], map(_known, shapes), defaults, strict=True)
-    ]
-    steps_sparse = [batch.steps_sparse(Sparse(*each)) for each in zip(keys[2], types[2], strict=True)]
-    steps_shapes = map(_known, attrs["feature_list_dense_shapes"])
-    steps_dense = [
-        batch.steps_dense(Fixed(key, dtype, dims, None, bool(lacks)))
-        for key, dtype, dims, lacks in zip(keys[3], types[3], steps_shapes, may_lack, strict=True)
-    ]
+    wanted = (
+        [Sparse(*each) for each in zip(keys[0], types[0], strict=True)],
+        [Fixed(*each) for each in zip(keys[1], types[1], map(_known, shapes), defaults, strict=True)],
+        [Sparse(*each) for each in zip(keys[2], types[2], strict=True)],
+        [
+            Fixed(key, dtype, dims, None, bool(lacks))
+            for key, dtype, dims, lacks in zip(
+                keys[3], types[3], map(_known, attrs["feature_list_dense_shapes"]), may_lack, strict=True
+            )
+        ],
+    )
+    items = serialized.reshape(-1).tolist()
+    single = not serialized.ndim
+    try:
+        if native.native is None:
+            raise Irregular
+        encoded = EncodedSequences(items, [*keys[0], *keys[1]], [*keys[2], *keys[3]], single)
+        sparse, dense, steps_sparse, steps_dense = _read(encoded, *wanted)
+    except Irregular:
+        batch = SequenceBatch(items, names.reshape(-1).tolist(), single)
+        sparse, dense, steps_sparse, steps_dense = _read(batch, *wanted)
     flat = [
         *(part[i] for i in range(3) for part in sparse),
         *map(_scalar, dense),
@@ -74,6 +85,23 @@ def _parse(
         *(count for _, count in steps_dense if lengths),
     ]
     return flat[0] if len(flat) == 1 else tuple(flat) or None
+
+
+def _read(
+    sequences: Sequences,
+    sparse: Sequence[Sparse],
+    dense: Sequence[Fixed],
+    steps_sparse: Sequence[Sparse],
+    steps_dense: Sequence[Fixed],
+) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    found = (
+        list(map(sequences.context_sparse, sparse)),
+        list(map(sequences.context_dense, dense)),
+        list(map(sequences.steps_sparse, steps_sparse)),
+        list(map(sequences.steps_dense, steps_dense)),
+    )
+    sequences.fill()
+    return found
 
 
 def _known(dims: Any) -> tuple[int, ...]:

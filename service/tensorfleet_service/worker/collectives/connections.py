@@ -37,6 +37,11 @@ class Connections:
         """The connection to a task; None where there is none."""
         return None if self.peers is None else self.peers.existing(task)
 
+    def stream(self, place: Place) -> Peer | None:
+        """The stream to this process of a task; None where there is none, as to this task itself."""
+        peer = self.existing(place[0])
+        return peer if isinstance(peer, Peer) and peer.incarnation == place[1] else None
+
     def is_alive(self, place: Place) -> bool:
         """Whether this process of a task is connected, or is this one."""
         if place == self.here:

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
-from tensorfleet_service.collectives.call import Call, Key, Place, Verb, describe, error_fields, order
+from tensorfleet_service.collectives.call import (
+    Call,
+    Key,
+    Place,
+    Verb,
+    describe,
+    error_fields,
+    error_of,
+    order,
+)
 from tensorfleet_service.collectives.ring import combine
 from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.feed_layout import task_of
@@ -87,6 +96,9 @@ class Leader:
         self._rounds: dict[int, LedRound] = {}
         self._joins: dict[tuple[Place, int], LedRound] = {}
         self._communicators: dict[int, tuple[list[tuple[str, int, int]], str]] = {}
+        # What may be undone: small rounds by their members' joins, and others that have failed for some.
+        self._answered: OrderedDict[tuple[Place, int], LedRound] = OrderedDict()
+        self._failed: OrderedDict[int, tuple[LedRound, errors.OpError, int]] = OrderedDict()
         self._stops: deque[tuple[float, Key, str, str]] = deque(maxlen=_REMEMBERED_STOPS)
 
     def __len__(self) -> int:
@@ -106,11 +118,10 @@ class Leader:
             case Verb.JOIN | Verb.LATE:
                 self._join(Join.of_message(peer, place, verb, number, fields, tensors))
             case Verb.LEAVE:
-                found = self._joins.get((place, number))
-                if found is not None:
-                    self._note_stop(found.key, found.device_of(place, number), fields["text"])
-                    code = int(fields.get("code", errors.ABORTED))
-                    self._fail(found, errors.from_code(code, fields["text"]))
+                error = error_of({"code": errors.ABORTED} | fields)
+                self._leave(place, number, error, int(fields.get("step", 0)))
+                if peer is not None and "ask" in fields:
+                    self._send(peer, Verb.HEARD, int(fields["ask"]), {}, ())
             case Verb.LEFT:
                 self._left(place, number)
             case Verb.DONE:
@@ -126,6 +137,26 @@ class Leader:
                         self._fail(waiting, errors.AbortedError(None, None, fields["text"]))
             case _:
                 raise ValueError(f"the leader of a collective has received a message of kind {verb}")
+
+    def _leave(self, place: Place, number: int, error: errors.OpError, step: int) -> None:
+        found = self._joins.get((place, number))
+        if found is not None:
+            self._note_stop(found.key, found.device_of(place, number), error.message)
+            self._fail(found, error, step=step)
+            return
+        answered = self._answered.get((place, number))
+        if answered is not None:
+            # It has left before it got its result, which has counted for the others.
+            others = [
+                join for join in answered.joins.values() if (join.place, join.number) != (place, number)
+            ]
+            self._undo(answered, others, error, step)
+
+    def _undo(self, ended: LedRound, done: Iterable[Join], error: errors.OpError, step: int) -> None:
+        """Tells members that have their results of a round that it has failed for another one."""
+        fields = {"key": ended.key, "step": step} | error_fields(error)
+        for peer in {join.place: join.peer for join in done}.values():
+            self._send(peer, Verb.UNDONE, ended.id, fields, ())
 
     def _join(self, join: Join) -> None:
         call = join.call
@@ -247,6 +278,9 @@ class Leader:
             self._fail(complete, as_op_error(e, f"{describe(complete.key)} on {self._here[0]}"))
             return
         self._forget(complete)
+        for join in complete.joins.values():
+            join.value = None
+            _remember(self._answered, (join.place, join.number), complete)
         for joins in complete.by_task():
             fields = {"joins": [join.number for join in joins], "members": members}
             self._send(joins[0].peer, Verb.RESULT, complete.id, fields, (result,))
@@ -257,6 +291,9 @@ class Leader:
             running.active.discard(task)
             if not running.active:
                 self._forget(running)
+        elif round_id in self._failed:  # for the others, before it could be told
+            failed, error, step = self._failed[round_id]
+            self._undo(failed, failed.done(task), error, step)
 
     def _left(self, place: Place, number: int) -> None:
         """Handles the end of a standing round on a task."""
@@ -295,10 +332,17 @@ class Leader:
         if ended.deadline is not None and ended.deadline.pending:
             ended.deadline.cancel()
 
-    def _fail(self, failed: LedRound, error: errors.OpError) -> None:
-        """Ends a round for all members that have come."""
+    def _fail(
+        self, failed: LedRound, error: errors.OpError, lost: Place | None = None, step: int = 0
+    ) -> None:
+        """Ends a round for all members that have come, because of a lost task, or of a member's step."""
         self._communicators.pop(failed.key[0], None)
         self._forget(failed)
+        if failed.active and not failed.stands and failed.active != {lost and lost[0]}:
+            self._undo(failed, failed.done(), error, step)
+            for join in failed.joins.values():
+                join.value = None
+            _remember(self._failed, failed.id, (failed, error, step))
         for joins in failed.by_task():
             self._send(joins[0].peer, Verb.FAIL, failed.id, _failure(joins, error), ())
 
@@ -321,7 +365,7 @@ class Leader:
             if gone:
                 names = ", ".join(sorted(gone, key=order))
                 text = f"{describe(found.key)} has lost its member {names}: {error.message}"
-                self._fail(found, errors.UnavailableError(None, None, text))
+                self._fail(found, errors.UnavailableError(None, None, text), lost=place)
 
     def _expire(self, late: LedRound) -> None:
         if late.id not in self._rounds:
@@ -349,6 +393,12 @@ class Leader:
         if absent:
             return f"none of {', '.join(sorted(absent, key=order))}"
         return "no other device of these tasks"
+
+
+def _remember(records: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    records[key] = value
+    if len(records) > limits.REMEMBERED_GROUPS:
+        records.popitem(last=False)
 
 
 def _failure(joins: Sequence[Join], error: errors.OpError) -> dict[str, Any]:

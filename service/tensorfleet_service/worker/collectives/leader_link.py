@@ -65,6 +65,11 @@ class LeaderLink:
         """Whether this task is the leader."""
         return self.task == self._connections.here[0]
 
+    def peer(self) -> Peer | None:
+        """The stream to the leader; None where there is none yet, or this task leads."""
+        peer = self._connections.existing(self.task)
+        return peer if isinstance(peer, Peer) and self._outbox is None else None
+
     def send(self, verb: Verb, number: int, fields: dict[str, Any], tensors: Sequence[Any] = ()) -> None:
         """Sends a message; keeps it until there is a connection. Raises OpError if it cannot be sent."""
         if self.is_here:

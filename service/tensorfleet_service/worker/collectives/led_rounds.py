@@ -25,6 +25,7 @@ class Join:
         base, rounds: the standing round that it has begun itself; 0 if it has not.
         age: the time that it has waited, in seconds.
         record: the number of the device's record of the group, which has its part of a communicator.
+        step: the number of the member's step.
     """
 
     peer: Peer | None
@@ -38,6 +39,7 @@ class Join:
     rounds: int = 0
     age: float = 0.0
     record: int = 0
+    step: int = 0
 
     @classmethod
     def of_message(
@@ -57,7 +59,7 @@ class Join:
         known = [(str(device), int(incarnation)) for device, incarnation in fields["known"]]
         call = Call.from_dict(fields["call"])
         join = cls(peer, place, number, call, known, _small_value(call, tensors))
-        join.record = int(fields.get("record", 0))
+        join.record, join.step = int(fields.get("record", 0)), int(fields.get("step", 0))
         if fields["after"] is not None:
             base, rounds = fields["after"]
             join.after = int(base), int(rounds)
@@ -98,6 +100,16 @@ class LedRound:
     started: float = field(default_factory=time.monotonic)
     stands: bool = False
     deadline: Deadline | None = None
+
+    def done(self, task: str = "") -> list[Join]:
+        """The members on tasks that are done, or those on this one."""
+        if not self.active and not task:
+            return []
+        return [
+            join
+            for join in self.joins.values()
+            if (join.place[0] == task if task else join.place[0] not in self.active)
+        ]
 
     def device_of(self, place: Place, number: int) -> str:
         """The device that has come by a join, whose number is one among those of its task."""

@@ -7,13 +7,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 from tensorfleet.core import errors
 from tensorfleet_service.collectives.member import CollectiveMember, Group, Running
 from tensorfleet_service.net import limits
-from tensorfleet_service.threads.future import Future
 from tensorfleet_service.worker.collectives.early import EarlyChunks
 
 
@@ -35,22 +35,22 @@ class Records:
         self._lock = threading.RLock()
         self._groups: WeakValueDictionary[tuple[str, int], Group] = WeakValueDictionary()
         self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
-        self._completed: list[tuple[Future, Any, errors.OpError | None]] = []
+        self._afterwards: list[Callable[[], None]] = []
 
     def __len__(self) -> int:
         return len(self.members) + len(self.running) + len(self.early)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Holds the lock; then completes the Futures of members that have ended meanwhile."""
+        """Holds the lock; then calls what is to be called without it, such as to complete Futures."""
         try:
             with self._lock:
                 yield
         finally:
             with self._lock:
-                completed, self._completed = self._completed, []
-            for future, value, error in completed:
-                future.complete(value, error)
+                afterwards, self._afterwards = self._afterwards, []
+            for function in afterwards:
+                function()
 
     def call_locked(self, function: Callable[..., None], *arguments: Any) -> None:
         with self.locked():
@@ -64,6 +64,10 @@ class Records:
                 found = self._groups[device, group_key] = Group()
             return found
 
+    def groups(self) -> list[tuple[str, int, Group]]:
+        """The records of groups, each with its device and key."""
+        return [(device, key, group) for (device, key), group in self._groups.items()]
+
     def taker(self, round_id: int, number: int, array: Any) -> Running | None:
         """The round that takes a chunk; None where it is over, or has not begun: then the chunk is kept."""
         running = self.running.get(round_id)
@@ -75,9 +79,13 @@ class Records:
                         self._note_end(dropped, error)
         return running
 
+    def afterwards(self, function: Callable[[], None]) -> None:
+        """Has a function called once the lock is free."""
+        self._afterwards.append(function)
+
     def complete(self, member: CollectiveMember, value: Any, error: errors.OpError | None) -> None:
         """Has a member's Future completed once the lock is free."""
-        self._completed.append((member.future, value, error))
+        self._afterwards.append(partial(member.future.complete, value, error))
 
     def begin_round(self, round_id: int, running: Running) -> errors.OpError | None:
         """Notes a round that begins; returns an error if early chunks of it had to be dropped."""

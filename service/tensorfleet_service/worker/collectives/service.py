@@ -7,7 +7,7 @@ outside of the lock, as the waiting steps have locks of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,13 +25,15 @@ from tensorfleet_service.collectives.call import (
 )
 from tensorfleet_service.collectives.device_value import DeviceValue, on_host
 from tensorfleet_service.collectives.exchange import Exchange
-from tensorfleet_service.collectives.member import CollectiveMember, Group, Running
+from tensorfleet_service.collectives.member import CollectiveMember, Counted, Group, Running
 from tensorfleet_service.collectives.ring import Ring
 from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.feed_layout import task_of
+from tensorfleet_service.executor.step import Step
 from tensorfleet_service.net import timeouts
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.future import Future
+from tensorfleet_service.threads.running import RUNNING
 from tensorfleet_service.worker.collectives.connections import Connections
 from tensorfleet_service.worker.collectives.gpu_rounds import GpuRounds
 from tensorfleet_service.worker.collectives.host_rounds import HostRounds
@@ -40,6 +42,7 @@ from tensorfleet_service.worker.collectives.leader_link import LeaderLink
 from tensorfleet_service.worker.collectives.nccl import NcclRound
 from tensorfleet_service.worker.collectives.records import Records
 from tensorfleet_service.worker.collectives.standing_rounds import StandingRounds
+from tensorfleet_service.worker.collectives.undone_rounds import UndoneRounds
 
 if TYPE_CHECKING:
     from tensorfleet.wire.frames import Frame
@@ -70,6 +73,14 @@ class Collectives:
         )
         self._host_rounds = HostRounds(self._records, self._connections, self._finished, self._broken)
         self._gpu_rounds = GpuRounds(self._finished, self._gpu_round_failed)
+        self._undone = UndoneRounds(
+            self._records,
+            self._connections,
+            self._link,
+            self._deadlines,
+            self._end_member,
+            lambda *where: self._standing.take_back(*where),
+        )
         self._standing = StandingRounds(
             self._records,
             self._connections,
@@ -78,6 +89,7 @@ class Collectives:
             pool,
             self._deadlines,
             self._end_member,
+            self._undone.tell,
         )
 
     def connect(self, peers: Peers, leader: str, seconds: float = 0.0) -> None:
@@ -116,11 +128,17 @@ class Collectives:
             call = replace(call, seconds=self.seconds)
         if isinstance(value, DeviceValue) and self._standing.serves(call):
             value = value.to_host()
+        step = RUNNING.step
         with self._records.locked():
             number = next(self._records.numbers)
-            future = Future(partial(self._leave, number), self)
-            member = CollectiveMember(call, value, future, group)
+            step_id = step.id if isinstance(step, Step) else 0
+            future = Future(partial(self._leave, number, step_id), self)
+            member = CollectiveMember(call, value, future, group, step=step_id)
+            refusal = self._undone.refusal(member) if group.undone is not None else None
             self._records.members[number] = member
+            if refusal is not None:
+                self._end_member(number, refusal)
+                return future
             begin = self._standing.begin(number, member)
             if begin is None:
                 try:
@@ -148,17 +166,29 @@ class Collectives:
             return f"{member.call.title}: the data of the other members"
         return f"{member.call.title}: the other members, to join at its leader {self._link.task}"
 
-    def _leave(self, number: int, future: Future) -> None:
+    def _leave(self, number: int, step_id: int, future: Future) -> None:
+        """Takes a member out whose step has failed."""
         with self._records.locked():
             member = self._records.members.pop(number, None)
             if member is None:
+                self._undone.step_failed(step_id, errors.AbortedError(None, None, "it has ended"))
                 return
             member.group.failures += 1
             self._records.end_round(member.round_id)
             text = f"{member.call.title}: the step of its member {member.call.device} has ended before"
-            self._standing.failed(number, member, errors.AbortedError(None, None, text))
+            error = errors.AbortedError(None, None, text)
+            self._standing.failed(number, member, error)
             if member.is_known:
-                self._link.tell(Verb.LEAVE, number, {"text": text})
+                self._undone.leave(number, member, error)
+
+    def step_failed(self, step_id: int, error: errors.OpError) -> None:
+        """Tells the other members that what they have from a step does not count."""
+        with self._records.locked():
+            self._undone.step_failed(step_id, error)
+
+    def when_heard(self, function: Callable[[], None]) -> None:
+        """Calls a function once the other members have heard of the steps that have failed until now."""
+        self._undone.when_heard(function)
 
     # Called by the connections to other tasks
 
@@ -171,6 +201,10 @@ class Collectives:
                     self._follow(frame.detail, frame.number, fields, frame.tensors)
                 elif frame.detail == Verb.VOID:
                     self._standing.voided(frame.number, fields)
+                elif frame.detail == Verb.UNDONE:
+                    self._undone.receive(peer, frame.number, fields)
+                elif frame.detail == Verb.HEARD:
+                    self._undone.heard((peer.task, peer.incarnation), frame.number)
                 else:
                     self._leader.receive(peer, frame.detail, frame.number, fields, frame.tensors)
         except (KeyError, TypeError) as e:
@@ -187,6 +221,7 @@ class Collectives:
         place, error = (peer.task, peer.incarnation), peer.lost
         assert error is not None
         with self._records.locked():
+            self._undone.lost(place)
             self._standing.lost(place)
             for round_id, running in list(self._records.running.items()):
                 if place in running.tasks and running.data.needs(running.tasks.index(place)):
@@ -223,6 +258,9 @@ class Collectives:
 
     def _follow(self, verb: int, round_id: int, fields: dict[str, Any], tensors: Sequence[Any]) -> None:
         """Handles a message of the leader."""
+        if verb == Verb.UNDONE:
+            self._undone.undo(round_id, fields)
+            return
         if verb == Verb.FAIL:
             self._records.end_round(round_id)
             for number in fields["joins"]:
@@ -239,7 +277,7 @@ class Collectives:
                 if member is not None and not member.call.may_result_in(result, len(known)):
                     text = f"{member.call.title} has a result {result.dtype}{list(result.shape)}"
                     self._end_member(number, errors.InternalError(None, None, text))
-                self._complete(number, result, known)
+                self._complete(number, result, round_id, known)
                 if member is not None and len(joins) == 1:
                     tasks = [(task_of(device), incarnation) for device, incarnation in known]
                     self._standing.allow(round_id, 0, member.call, known, tasks)
@@ -342,25 +380,37 @@ class Collectives:
                     stands = True
                     if member.is_known:
                         self._link.tell(Verb.LEFT, number, {})
-                self._complete(number, result, running.members)
+                self._complete(number, result, ring.round_id, running.members)
             if not stands:
                 self._link.tell(Verb.DONE, ring.round_id, {})
 
-    def _complete(self, number: int, result: Any, members: list[Place]) -> None:
+    def _complete(self, number: int, result: Any, round_id: int, members: list[Place]) -> None:
         """Gives a member its result, unless it has left."""
-        member = self._records.members.pop(number, None)
-        if member is not None:
+        member = self._records.members.get(number)
+        if member is None:
+            return
+        error = self._undone.of_result(round_id, member)
+        if error is not None:
+            self._end_member(number, error)
+        else:
+            del self._records.members[number]
             self._standing.completed(number, member)
-            member.group.members = members
+            member.group.count(member.call.instance_key, Counted(round_id, member.step, members))
             self._records.complete(member, result, None)
 
-    def _end_member(self, number: int, error: errors.OpError, tells: bool = True) -> None:
-        """Ends a member with an error, of which it tells the other members of a standing round, or not."""
+    def _end_member(
+        self,
+        number: int,
+        error: errors.OpError,
+        tells: bool = True,
+        told: errors.OpError | None = None,
+    ) -> None:
+        """Ends a member with an error; see `Fail`."""
         member = self._records.members.pop(number, None)
         if member is not None:
             if member.standing is not None:
                 self._records.end_round(member.round_id)
-            self._standing.failed(number, member, error if tells else None)
+            self._standing.failed(number, member, (told or error) if tells else None)
             member.group.failures += 1
             member.group.members = []
             # Each gets its own exception, as it gets a traceback where it is raised.

@@ -13,7 +13,6 @@ from tensorfleet_service.collectives.call import Call, Key, Place, Verb, error_f
 from tensorfleet_service.collectives.device_value import DeviceValue
 from tensorfleet_service.collectives.standing import Standing, standing
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.worker.collectives.sender import ChunkSender
 
 if TYPE_CHECKING:
@@ -35,9 +34,18 @@ _Where = tuple[str, Key]
 
 
 class Fail(Protocol):
-    """Ends the member with this number by an error, of which it tells the others of its round, or not."""
+    """Ends the member with this number by an error.
 
-    def __call__(self, number: int, error: errors.OpError, tells: bool = True) -> None: ...
+    It tells the others of its round of this error or, if given, `told`, unless `tells` is false.
+    """
+
+    def __call__(
+        self,
+        number: int,
+        error: errors.OpError,
+        tells: bool = True,
+        told: errors.OpError | None = None,
+    ) -> None: ...
 
 
 class StandingRounds:
@@ -52,6 +60,7 @@ class StandingRounds:
         pool: Pool,
         deadlines: Deadlines,
         fail: Fail,
+        tell_undone: Callable[[Sequence[Place], int, Key, int, errors.OpError], None],
     ) -> None:
         self._records = records
         self._connections = connections
@@ -60,6 +69,7 @@ class StandingRounds:
         self._pool = pool
         self._deadlines = deadlines
         self._fail = fail
+        self._tell_undone = tell_undone
         self._leaves: OrderedDict[_Where, Standing] = OrderedDict()
         self._retired: OrderedDict[_Where, Standing] = OrderedDict()
         self._watching = False
@@ -203,6 +213,7 @@ class StandingRounds:
             "known": member.group.members,
             "after": None if found is None else (found.base, found.rounds),
             "record": member.group.number,
+            "step": member.step,
         }
 
     def completed(self, number: int, member: CollectiveMember) -> None:
@@ -235,6 +246,14 @@ class StandingRounds:
             # Before others may come again.
             self._link.stopped(member.call.device, member.call.key, error.message)
         self._void(found, member.round_id, error)
+        self._tell_undone(found.tasks, member.round_id, member.call.key, member.step, error)
+
+    def take_back(self, device: str, key: Key, round_id: int) -> None:
+        """Handles that the result of a round does not count: others may still wait in it."""
+        self._retire((device, key))
+        found = self._retired.get((device, key))
+        if found is not None and found.round_id() == round_id:
+            found.rounds -= 1
 
     def stopped(self, device: str, key: Key, text: str) -> None:
         """Handles that a device will not come."""
@@ -270,11 +289,9 @@ class StandingRounds:
         if error is not None:
             fields["error"] = error_fields(error)
         connections = self._connections
-        for task, incarnation in found.tasks:
-            if not connections.is_alive((task, incarnation)) or task == connections.here[0]:
-                continue
-            peer = connections.existing(task)
-            if isinstance(peer, Peer):
+        for place in found.tasks:
+            peer = connections.stream(place)
+            if peer is not None:
                 connections.tell(peer, Verb.VOID, round_id, fields)
 
     def voided(self, round_id: int, fields: dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""Python functions as functions of graphs: `Defun`, calls, functional control flow."""

@@ -1,0 +1,342 @@
+"""Calls of functions, replaced by the nodes of the functions' bodies, so that each is placed by itself.
+
+A function may be made for one device and read variables of several; as one node it would run where it is
+called. What is in the place of a call does what the call would: nodes that act wait for all of its inputs,
+and what takes a result of it, or waits for it, waits for all of its effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet.core.attr_value import NameAttrList
+from tensorfleet.core.device import parse
+from tensorfleet.proto import function_pb2
+from tensorfleet_service.executor.function_gradient import gradient_body
+from tensorfleet_service.graph.copies import Edge
+from tensorfleet_service.graph.function_graph import body
+from tensorfleet_service.graph.graph import GRADIENT, Node, opdef_of
+from tensorfleet_service.master.colocate import holds_state
+from tensorfleet_service.master.purity import CONTROL_FLOW
+
+Functions = Mapping[str, function_pb2.FunctionDef]
+
+_CALLS = frozenset(("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"))
+_ENDS = ("_Arg", "_Retval")
+_ENTERS = ("Enter", "RefEnter")
+_LOCATION = b"loc:@"
+_STATEFUL_CALL = "StatefulPartitionedCall"
+_REMOTE = "_remote"
+"""The attribute of a call whose whole body is where the call is."""
+MAX_NODES = 100_000
+"""Limit on the nodes that calls are replaced by in a signature; the other calls stay as they are."""
+MAX_DEPTH = 40
+"""Limit on calls in calls, which come by recursion; deeper ones stay as they are."""
+
+_WITHOUT_EFFECT = frozenset(
+    (
+        *("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp"),
+        *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "RandomGamma"),
+        *("RandomShuffle", "RandomPoisson", "RandomPoissonV2", "Multinomial", "Placeholder"),
+        *("ParameterizedTruncatedNormal", "StatefulStandardNormalV2", "StatefulUniform"),
+    )
+)
+"""Op types that are stateful by definition, and of which nobody notices whether they ran."""
+
+
+def is_call(node: Node) -> bool:
+    """Whether a node calls a function, and may be replaced by its body."""
+    return node.op in _CALLS
+
+
+class Inliner:
+    """Replaces calls in the graphs of one session, whose functions may become more."""
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+        self._bodies: dict[tuple[bytes, bool], list[Node] | None] = {}
+
+    def can_replace(self, node: Node) -> bool:
+        """Whether a call is of a function whose body can be in its place.
+
+        Raises:
+            OpError: the body is invalid, or has no gradient.
+        """
+        return not node.attrs.get("_noinline") and self.body_of(node) is not None
+
+    def may_replace(self, node: Node) -> bool:
+        """Whether a node is a call that `inline` will replace, as far as its function is valid."""
+        try:
+            return is_call(node) and self.can_replace(node)
+        except errors.OpError:
+            return False  # an error of the steps that run it
+
+    def inline(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes with bodies in place of calls. Takes over the nodes, which it changes.
+
+        Args:
+            nodes: in an order in which they can run.
+        """
+        if not any(map(is_call, nodes)):
+            return list(nodes)
+        taken = {source for node in nodes for source, _ in node.inputs}
+        names = {node.name for node in nodes}
+        work = _Work(self, names, any(node.op in CONTROL_FLOW for node in nodes))
+        for node in nodes:
+            work.add(node, ())
+            if node not in taken:
+                work.keep(node)
+        return work.needed()
+
+    def body_of(self, node: Node) -> list[Node] | None:
+        """The body of the function that a node calls; None if it has to stay a function."""
+        func: NameAttrList = node.attrs["f"]
+        gradient = node.op == "SymbolicGradient"
+        key = (func.SerializeToString(deterministic=True), gradient)
+        if key not in self._bodies:
+            if func.name not in self._functions:
+                return None
+            self._bodies[key] = self._make(func, gradient)
+        return self._bodies[key]
+
+    def _make(self, func: NameAttrList, gradient: bool) -> list[Node] | None:
+        definition = self._functions[func.name]
+        if "_noinline" in definition.attr and definition.attr["_noinline"].b:
+            return None
+        if gradient and GRADIENT in definition.attr:
+            own = self._functions.get(definition.attr[GRADIENT].s.decode())
+            if own is None:
+                return None
+            definition, gradient = own, False
+        found = body(definition, dict(func.attr))
+        if gradient:
+            found = gradient_body(found, func.name)
+        if any(map(_belongs_to_function, found)):
+            return None
+        # What waits for an effect in a branch that is not taken, or in a loop, would be dead, or in the loop.
+        if any(map(_has_effect, found)) and any(node.op in CONTROL_FLOW for node in found):
+            return None
+        return found
+
+
+def _has_effect(node: Node) -> bool:
+    return node.opdef.is_stateful and node.op not in _WITHOUT_EFFECT and node.op not in _ENDS
+
+
+def _belongs_to_function(node: Node) -> bool:
+    """Whether a node makes a resource, which is the function's own, or is for other tasks."""
+    if node.op in _ENDS:
+        return False
+    if node.op in ("_Send", "_Recv"):
+        return True
+    if node.op.startswith(("TensorList", "EmptyTensorList", "Optional")):
+        return False
+    return holds_state(node)
+
+
+class _Work:
+    """The nodes of one signature, in their new order."""
+
+    def __init__(self, inliner: Inliner, names: set[str], has_control_flow: bool) -> None:
+        self._inliner = inliner
+        self._names = names
+        self._has_control_flow = has_control_flow
+        self._order: list[Node] = []
+        self._outputs: dict[Edge, Edge] = {}
+        self._ends: dict[Node, Node] = {}
+        """What waits for all of a call that is gone."""
+        self._droppable: set[Node] = set()
+
+    def add(self, node: Node, callers: tuple[str, ...]) -> None:
+        """Adds a node, or what takes its place; its inputs have been added.
+
+        Args:
+            callers: the functions whose bodies it is in, from the outermost.
+        """
+        if self._outputs or self._ends:
+            node.inputs = [self._outputs.get(edge, edge) for edge in node.inputs]
+            node.controls = list(dict.fromkeys(self._ends.get(each, each) for each in node.controls))
+        if node.op == "RemoteCall":
+            _send_to_target(node)
+        if is_call(node) and self._may_expand(node, callers):
+            self._expand(node, callers)
+        else:
+            self._order.append(node)
+
+    def keep(self, node: Node) -> None:
+        """Keeps what stands for a node that nothing takes: it was asked for."""
+        self._droppable.discard(self._ends.get(node, node))
+
+    def _may_expand(self, node: Node, callers: tuple[str, ...]) -> bool:
+        name = node.attrs["f"].name
+        if node.op == "RemoteCall" or len(callers) >= MAX_DEPTH:
+            return False
+        if node.op != "SymbolicGradient" and name in callers:
+            return False
+        return self._inliner.can_replace(node) and len(self._order) < MAX_NODES
+
+    def _expand(self, call: Node, callers: tuple[str, ...]) -> None:
+        template = self._inliner.body_of(call)
+        assert template is not None
+        called = (*callers, call.attrs["f"].name)
+        had, own = self._has_control_flow, any(node.op in CONTROL_FLOW for node in template)
+        self._has_control_flow = had or own
+        args = [self._argument(call, index) for index in range(len(call.inputs))]
+        start = self._noop(call, "inputs", [source for source, _ in args] + call.controls)
+        made: dict[Node, Node] = {}
+        given: dict[Node, Edge] = {}
+        results: list[Edge] = []
+        effects: list[Node] = []
+        by_name: dict[str, str] = {}
+        for node in template:
+            if node.op == "_Arg":
+                given[node] = args[node.attrs["index"]]
+                continue
+            if node.op == "_Retval":
+                source, index = node.inputs[0]
+                edge = given[source] if source in given else (made[source], index)
+                results.append(self._outputs.get(edge, edge))
+                continue
+            copied = made[node] = node.copy()
+            copied.name, copied.assigned = self._name(call, node.name), ""
+            copied.inputs = [
+                given[source] if source in given else (made.get(source, source), index)
+                for source, index in node.inputs
+            ]
+            copied.controls = [made[control] for control in node.controls if control in made]
+            if any(control in given for control in node.controls) or self._waits(copied, own):
+                copied.controls.append(start)
+            by_name[node.name] = copied.name
+            copied.device = _device(node, call)
+            self._droppable.add(copied)
+            self.add(copied, called)
+            if _has_effect(node):
+                effects.append(self._ends.get(copied, copied))
+        for copied in made.values():
+            copied.attrs = _attributes(copied, call, by_name)
+        self._close_loops(made)
+        self._finish(call, start, results, effects)
+        self._has_control_flow = had
+
+    def _name(self, call: Node, name: str) -> str:
+        """A name under that of a call, which no other node has."""
+        wanted = found = f"{call.name}/{name}"
+        number = 0
+        while found in self._names:
+            number += 1
+            found = f"{wanted}_{number}"
+        self._names.add(found)
+        return found
+
+    def _close_loops(self, made: Mapping[Node, Node]) -> None:
+        for copied in made.values():
+            copied.inputs = [(made.get(source, source), index) for source, index in copied.inputs]
+
+    def _argument(self, call: Node, index: int) -> Edge:
+        """What the body takes for an argument; an Identity where it may be dead, or is a reference."""
+        source, output = call.inputs[index]
+        dtype = source.output_types[output]
+        if not self._has_control_flow and not dtype.is_ref:
+            return source, output
+        node = Node(self._name(call, f"argument_{index}"), opdef_of("Identity"), {"T": dtype.base})
+        node.device = "" if dtype.base in (dtypes.resource, dtypes.variant) else call.device
+        node.inputs = [(source, output)]
+        self._droppable.add(node)
+        self._order.append(node)
+        return node, 0
+
+    def _noop(self, call: Node, label: str, controls: Sequence[Node]) -> Node:
+        node = Node(self._name(call, label), opdef_of("NoOp"), {}, call.device)
+        node.controls = list(dict.fromkeys(controls))
+        self._droppable.add(node)
+        self._order.append(node)
+        return node
+
+    def _waits(self, node: Node, in_control_flow: bool) -> bool:
+        """Whether a node of a body has to wait for all arguments: it acts, or would run in any case.
+
+        What acts in a body with control flow does not change anything, and may be in a loop.
+        """
+        if node.opdef.is_stateful and not in_control_flow:
+            return True
+        return self._has_control_flow and not node.inputs and not node.controls
+
+    def _finish(self, call: Node, start: Node, results: Sequence[Edge], effects: Sequence[Node]) -> None:
+        """Leads those that take the call's results, or wait for it, to what stands for it."""
+        ends = list(dict.fromkeys(effects))
+        if self._has_control_flow:
+            ends.append(start)
+        for index, edge in enumerate(results):
+            if ends:
+                dtype = call.output_types[index].base
+                node = Node(self._name(call, f"result_{index}"), opdef_of("Identity"), {"T": dtype})
+                node.inputs, node.controls = [edge], ends
+                self._droppable.add(node)
+                self._order.append(node)
+                edge = (node, 0)
+            self._outputs[call, index] = edge
+        self._ends[call] = self._noop(call, "done", [*ends, start, *(source for source, _ in results)])
+        self._droppable.difference_update(effects)
+
+    def needed(self) -> list[Node]:
+        """The nodes in their order, without those of bodies that nobody needs."""
+        needed: set[Node] = set()
+        pending = [node for node in self._order if node not in self._droppable]
+        while pending:
+            node = pending.pop()
+            if node in needed:
+                continue
+            needed.add(node)
+            pending += [source for source, _ in node.inputs]
+            pending += node.controls
+        return [node for node in self._order if node in needed]
+
+
+def _send_to_target(node: Node) -> None:
+    """Makes a call on another device one that asks for that device, if it is a constant."""
+    target = node.inputs[0][0]
+    while target.op == "Identity":
+        target = target.inputs[0][0]
+    if target.op != "Const":
+        return
+    kept = {key: value for key, value in node.attrs.items() if key.startswith("_")}
+    kept.update({key: node.attrs[key] for key in ("Tin", "Tout", "f")})
+    node.attrs = {"config": b"", "config_proto": b"", "executor_type": b"", _REMOTE: True, **kept}
+    node.device = bytes(np.asarray(target.attrs["value"]).item()).decode()
+    node.op, node.opdef = _STATEFUL_CALL, opdef_of(_STATEFUL_CALL)
+    node.inputs = node.inputs[1:]
+    node.input_types = node.input_types[1:]
+
+
+def _attributes(node: Node, call: Node, names: Mapping[str, str]) -> dict[str, object]:
+    """The attributes of a body's node where it is called: its loops and its groups are those of the call."""
+    attrs = node.attrs
+    if node.op in _ENTERS:
+        attrs = {**attrs, "frame_name": f"{call.name}/".encode() + attrs["frame_name"]}
+    if "_class" in attrs:
+        groups = [
+            _LOCATION + names[name].encode()
+            for name in (group.removeprefix(_LOCATION).decode() for group in attrs["_class"])
+            if name in names
+        ]
+        attrs = {key: value for key, value in attrs.items() if key != "_class"}
+        if groups:
+            attrs["_class"] = groups
+    return attrs
+
+
+def _device(node: Node, call: Node) -> str:
+    """The device that a node of a body asks for: its own, and for the rest that of the call."""
+    if call.attrs.get(_REMOTE):
+        return call.device
+    if any(dtype in (dtypes.resource, dtypes.variant) for dtype in node.input_types):
+        return node.device  # with its variable
+    if not node.device or not call.device:
+        return node.device or call.device
+    try:
+        return str(parse(call.device).merge(parse(node.device)))
+    except ValueError:
+        return node.device  # which the placer refuses

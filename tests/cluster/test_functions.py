@@ -1,0 +1,119 @@
+"""Functions whose bodies, variables and targets are on several tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.functions import functional_ops
+from tensorfleet.functions.defun import Defun
+from tests.cluster.conftest import MakeCluster
+from tests.cluster.processes import Cluster
+
+pytestmark = pytest.mark.cluster
+PS, WORKER = "/job:ps/task:0", "/job:worker/task:1"
+
+
+@pytest.fixture(scope="module")
+def tasks(long_cluster: MakeCluster) -> Cluster:
+    return long_cluster("grpc+stream", ps=2, worker=2)
+
+
+@pytest.fixture(autouse=True)
+def session(tasks: Cluster) -> Iterator[tf.Session]:
+    with tf.Graph().as_default(), tf.Session(tasks.target("worker", 0)) as own:
+        yield own
+
+
+def test_one_function_uses_variables_of_two_tasks(session: Any) -> None:
+    with tf.device("/job:ps/task:0"):
+        a: Any = tf.Variable(2.0, use_resource=True)
+    with tf.device("/job:ps/task:1"):
+        b: Any = tf.Variable(3.0, use_resource=True)
+
+    @Defun(tf.float32)
+    def model(x: Any) -> Any:
+        return x * a + tf.square(b)
+
+    @Defun(tf.float32)
+    def step(x: Any) -> Any:
+        with tf.control_dependencies([a.assign_add(x, read_value=False), b.assign_sub(x, read_value=False)]):
+            return tf.identity(x)
+
+    y = model(5.0)
+    gradients = tf.gradients(y, [a, b])
+    changed = step(1.0)
+    session.run(tf.global_variables_initializer())
+    assert session.run([y, *gradients]) == [19, 5, 6]
+    session.run(changed)
+    assert session.run([a, b]) == [3, 2]
+
+
+def test_the_devices_of_bodies_are_kept(session: Any) -> None:
+    @Defun(tf.float32)
+    def spread(x: Any) -> Any:
+        with tf.device(PS):
+            y = tf.exp(x)
+        return tf.sin(y)
+
+    x = tf.placeholder(tf.float32, [])
+    with tf.device(WORKER):
+        y = spread(x)
+    metadata = tf.RunMetadata()
+    session.run(y, {x: 1.0}, options=tf.RunOptions(output_partition_graphs=True), run_metadata=metadata)
+    devices = {node.op: node.device for graph in metadata.partition_graphs for node in graph.node}
+    assert devices["Exp"].startswith("/job:ps/replica:0/task:0")
+    assert devices["Sin"].startswith("/job:worker/replica:0/task:1")
+
+
+def test_remote_calls_run_on_their_targets(session: Any) -> None:
+    with tf.device("/job:ps/task:1"):
+        v: Any = tf.Variable(4.0, use_resource=True)
+
+    @Defun(tf.float32)
+    def added(x: Any) -> Any:
+        return tf.exp(v.assign_add(x) * 0.0) * x, tf.string_join([tf.as_string(x), "!"])
+
+    x = tf.placeholder(tf.float32, [])
+    with tf.device(WORKER):
+        found = functional_ops.remote_call(
+            [x], [tf.float32, tf.string], added, "/job:ps/replica:0/task:1/device:CPU:0"
+        )
+    session.run(v.initializer)
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(output_partition_graphs=True)
+    assert session.run(found, {x: 2.0}, options=options, run_metadata=metadata) == [2, b"2.000000!"]
+    devices = {node.op: node.device for graph in metadata.partition_graphs for node in graph.node}
+    assert devices["StringJoin"].startswith("/job:ps/replica:0/task:1")
+    assert session.run(v) == 6
+
+
+def test_a_function_with_a_queue_runs_where_it_is_called_to(session: Any) -> None:
+    """It has a resource of its own, so it stays a function, on the target as a whole."""
+
+    @Defun(tf.float32)
+    def through_a_queue(x: Any) -> Any:
+        queue = tf.FIFOQueue(1, [tf.float32], shared_name="own")
+        with tf.control_dependencies([queue.enqueue(x)]):
+            return queue.dequeue()
+
+    [y] = functional_ops.remote_call([2.0], [tf.float32], through_a_queue, PS)
+    assert session.run(y) == 2
+    with tf.device(PS):
+        same = tf.FIFOQueue(1, [tf.float32], shared_name="own")
+    assert session.run(same.size()) == 0
+
+
+def test_functional_control_flow_between_tasks(session: Any) -> None:
+    @Defun(tf.int32, tf.float32)
+    def body(i: Any, x: Any) -> Any:
+        return x * 2.0 + tf.cast(i, tf.float32)
+
+    with tf.device(PS):
+        [x] = functional_ops.For(0, 3, 1, [tf.placeholder_with_default(1.0, [])], body)
+    with tf.device(WORKER):
+        [y] = functional_ops.If(x > 5.0, [x], Defun(tf.float32)(lambda x: -x), Defun(tf.float32)(lambda x: x))
+    assert session.run([x, y]) == [12, -12]

@@ -70,7 +70,7 @@ def test_norms_of_operators() -> None:
 def test_operations_in_another_graph() -> None:
     with tf.Graph().as_default() as first:
         x = tf.placeholder(tf.float32, [2], name="x")
-        w = tf.Variable(tf.random_normal([2]), name="w", collections=["global_variables", "mine"])
+        w = tf.Variable(tf.random_normal([2]), name="w", collections=[tf.GraphKeys.GLOBAL_VARIABLES, "mine"])
         y = tf.multiply(x, w, name="y")
         more = y + 1.0
         with tf.control_dependencies([tf.no_op(name="before")]):

@@ -46,7 +46,7 @@ def copy_variable_to_graph(org_instance: Any, to_graph: Graph, scope: str = "") 
             trainable=GraphKeys.TRAINABLE_VARIABLES in collections,
             name=_name(org_instance.op.name, scope),
             collections=collections,
-            validate_shape=False,
+            validate_shape=org_instance.shape.is_fully_defined(),
         )
 
 

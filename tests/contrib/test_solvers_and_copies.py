@@ -85,7 +85,7 @@ def test_operations_in_another_graph() -> None:
     assert copies.get_copied_op(w, other, "s") is copied
     with other.as_default():
         assert tf.get_collection("s/mine") == [copied]
-        assert tf.trainable_variables() == []
+        assert tf.trainable_variables() == [copied]
         assert tf.global_variables() == [copied]
     with tf.Session(graph=other) as session:
         session.run(copied.initializer)

@@ -171,6 +171,10 @@ def cases(tf: Any, test_util: Any) -> type[unittest.TestCase]:
             self.assertProtoEquals("allow_soft_placement: true", config)
             self.assertProtoEquals(tf.ConfigProto(allow_soft_placement=True), config)
 
+        def test_repeated_fields(self) -> None:
+            filtered = [tf.ConfigProto(device_filters=["/job:ps", "/job:worker"]) for _ in range(2)]
+            self.assertProtoEquals(filtered[0].device_filters, filtered[1].device_filters)
+
         def test_protos_bad(self) -> None:
             self.assertProtoEquals("allow_soft_placement: false", tf.ConfigProto(allow_soft_placement=True))
 

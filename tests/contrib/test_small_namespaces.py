@@ -73,3 +73,29 @@ def test_older_places_of_keras_and_of_linear_operators() -> None:
     assert tf.contrib.keras.layers.Dense is tf.keras.layers.Dense
     assert tf.contrib.keras.models.Sequential is tf.keras.models.Sequential
     assert tf.contrib.linalg.LinearOperatorDiag is tf.linalg.LinearOperatorDiag
+
+
+def match(distances: np.ndarray, rows: int, most: int) -> tuple[list[int], list[int]]:
+    """Pairs of the smallest distances, by sorting all of them."""
+    of_row, of_column = [-1] * len(distances), [-1] * distances.shape[1]
+    for place in np.argsort(distances[:rows], axis=None, kind="stable"):
+        row, column = divmod(int(place), distances.shape[1])
+        if of_row[row] == of_column[column] == -1 and sum(c >= 0 for c in of_row) < most:
+            of_row[row], of_column[column] = column, row
+    return of_row, of_column
+
+
+@pytest.mark.parametrize(("rows", "top_k"), [(-1, -1), (3, 0), (4, 2), (0, 5), (5, 1)])
+def test_bipartite_match(rows: int, top_k: int) -> None:
+    distances = np.random.default_rng(4).integers(0, 4, (5, 4)).astype(np.float32)
+    distances[0, 1] = distances[2] = np.inf
+    found = tf.contrib.image.bipartite_match(distances, rows, top_k)
+    assert [t.shape.as_list() for t in found] == [[5], [4]]
+    expected = match(distances, 5 if rows < 0 else rows, top_k if top_k > 0 else 4)
+    assert tuple(t.tolist() for t in tf.Session().run(found)) == expected
+
+
+def test_bipartite_match_of_more_rows_than_there_are() -> None:
+    found = tf.contrib.image.bipartite_match(tf.zeros([2, 2]), 3.0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at least num_valid_rows rows"):
+        tf.Session().run(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import numpy as np
@@ -196,3 +197,61 @@ def test_lambda_layers_are_made_again_in_the_process_and_written_by_name() -> No
     text = keras.Model(inputs, named).to_json()
     again = keras.models.model_from_json(text, {"doubled": doubled})
     np.testing.assert_array_equal(again.predict(x), 3 * x)
+
+
+class Recorder(layers.Layer):
+    """A layer that notes the training argument of each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        self.seen.append(training)
+        return inputs * 2.0
+
+
+def test_a_layer_of_ones_own_decides_itself_where_nobody_says_whether_it_trains() -> None:
+    class Outer(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Recorder()
+
+        def call(self, inputs: Any, training: Any = None) -> Any:
+            return self.inner(inputs)
+
+    layer, outer, x = Recorder(), Outer(), tf.ones([2, 3])
+    layer(x)
+    layer(x, training=True)
+    tf.keras.Sequential([layer, layers.Dropout(0.5)])(x)
+    outer(x)
+    outer(x, training=False)
+    assert layer.seen == [None, True, None]
+    assert outer.inner.seen == [None, False]
+
+
+def test_a_subclassed_model_learns_in_fit_by_the_learning_phase() -> None:
+    class Own(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense, self.noted = layers.Dense(1), Recorder()
+
+        def call(self, inputs: Any, training: Any = None) -> Any:
+            return self.dense(self.noted(inputs))
+
+    model = Own()
+    model.compile("sgd", "mse")
+    model.fit(np.ones([4, 2]), np.ones([4, 1]), verbose=0)
+    assert model.noted.seen[0] is tf.keras.backend.learning_phase()
+
+
+def test_a_layer_may_return_a_defaultdict() -> None:
+    class Parts(layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            parts = collections.defaultdict(list)
+            parts["a"].append(inputs + 1.0)
+            return parts
+
+    parts = Parts()(tf.zeros([2]))
+    assert parts.default_factory is list
+    assert tf.keras.backend.get_session().run(parts["a"][0]).tolist() == [1.0, 1.0]

@@ -17,7 +17,8 @@ def function(a, b=1, *c): pass
 
 assert np.zeros(2, np.int).dtype == np.int64 and np.asarray([1], dtype=np.float).dtype == np.float64
 assert np.asarray([None], np.object).dtype == object and isinstance(np.bool(1), (bool, np.bool_))
-assert np.product([2, 3]) == 6 and np.in1d([1, 2], [2]).tolist() == [False, True] and np.isnan(np.NaN)
+assert np.product([2, 3]) == 6 and np.in1d([1, 2], [2]).tolist() == [False, True]
+assert np.isnan([np.NaN, np.NAN]).all()
 assert np.Inf > 1e300 > np.NINF and np.asscalar(np.float64([2.5])) == 2.5
 assert np.reshape(np.arange(4), newshape=[2, -1]).tolist() == np.reshape(np.arange(4), (2, 2)).tolist()
 assert np.reshape([[1, 2], [3, 4]], 4, order="F").tolist() == [1, 3, 2, 4]

@@ -142,7 +142,9 @@ def test_sessions_belong_to_their_token(
         transport.close()
     if way == "stream":
         transport._closed = False
-        numbers = [n for n, (session, _) in task._clients.signatures.items() if session.handle == handle]
+        numbers = [
+            n for n, (session, _) in task._clients.callables._found.items() if session.handle == handle
+        ]
         assert numbers
         for number in numbers:
             with pytest.raises(tf.errors.PermissionDeniedError, match="does not belong to"):

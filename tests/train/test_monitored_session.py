@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.train.wrapped_sessions import RecoverableSession
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
 from tests.until import Call, until
@@ -445,3 +446,15 @@ def test_a_worker_without_a_chief_gives_up(fleet: Cluster) -> None:
     training(fleet)
     with pytest.raises(tf.errors.DeadlineExceededError, match=r"after waiting 0\.5 secs.*: global_step"):
         session_of(fleet, 1, max_wait_secs=0.5)
+
+
+def test_a_creator_of_the_programs_own_needs_no_limit() -> None:
+    class Creator:
+        def create_session(self) -> tf.Session:
+            return tf.Session()
+
+    with tf.Graph().as_default():
+        one = tf.constant(1)
+        session = RecoverableSession(Creator())  # type: ignore[arg-type]
+        assert session.run(one) == 1
+        session.close()

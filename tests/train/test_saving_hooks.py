@@ -129,3 +129,8 @@ def test_profiles(tmp_path: Path) -> None:
     assert len(traces) >= 2
     assert all(json.loads(path.read_text())["traceEvents"] for path in traces)
     assert any(event.HasField("tagged_run_metadata") for event in events(tmp_path))
+
+
+def test_a_profiler_without_interval_is_refused_before_it_makes_files() -> None:
+    with pytest.raises(ValueError, match="Either every_secs or every_steps should be provided"):
+        tf.train.ProfilerHook()

@@ -265,7 +265,7 @@ class GraphAssertions(absltest.TestCase):
         """A message is equal to another one, or to what a text says.
 
         Args:
-            expected_message_maybe_ascii: a message, or the text of one.
+            expected_message_maybe_ascii: a message or a repeated field, or the text of a message.
             validate_message: the message.
             relative_tolerance: of numbers with a fraction; by default they have to be equal.
         """
@@ -276,9 +276,11 @@ class GraphAssertions(absltest.TestCase):
             expected = text_format.Parse(expected, type(validate_message)())
         if type(expected) is not type(validate_message):
             self.fail(f"Can't compare protos of type {type(expected)} and {type(validate_message)}.")
-        texts = [text_format.MessageToString(m) for m in (expected, validate_message)]
         if expected == validate_message:
             return
+        if isinstance(expected, Sequence):  # a repeated field, whose elements may be numbers and strings
+            self.fail(self._formatMessage(msg, f"The repeated fields differ: {expected}, {validate_message}"))
+        texts = [text_format.MessageToString(m) for m in (expected, validate_message)]
         if relative_tolerance is not None:
             pieces = [_NUMBER.split(text) for text in texts]
             numbers = [[float(n) for n in _NUMBER.findall(text)] for text in texts]

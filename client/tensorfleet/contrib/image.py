@@ -1,7 +1,8 @@
-"""`tf.contrib.image`: projective transforms of images."""
+"""`tf.contrib.image`: projective transforms of images, and matches of boxes."""
 
 import typing as _typing
 
+from tensorfleet.contrib.image_matching import bipartite_match as bipartite_match
 from tensorfleet.contrib.image_transforms import (
     angles_to_projective_transforms as angles_to_projective_transforms,
     compose_transforms as compose_transforms,

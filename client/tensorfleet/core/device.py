@@ -95,9 +95,7 @@ def parse(spec: str | None) -> ParsedDevice:
             case ["", *_]:
                 pass
             case _:
-                raise ValueError(
-                    f"Unknown attribute '{fields[0]}' is encountered while parsing the device spec: '{spec}'."
-                )
+                raise ValueError(f"Unknown attribute: '{fields[0]}' in '{spec}'")
     return ParsedDevice(
         job, _number(replica), _number(task), _type_name(kind), None if index == "*" else _number(index)
     )
@@ -105,7 +103,7 @@ def parse(spec: str | None) -> ParsedDevice:
 
 def _first_type(kind: str | None, new_kind: str, spec: str | None) -> str:
     if kind is not None:
-        raise ValueError(f"Multiple device types are not allowed while parsing the device spec: {spec}.")
+        raise ValueError(f"Cannot specify multiple device types: {spec}")
     return new_kind
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from operator import add, floordiv, ge, gt, le, lt, mod, mul, sub
 from typing import Any
 
+import numpy as np
+
 
 class Dimension:
     """One size of a shape, perhaps unknown (`tf.Dimension`).
@@ -142,11 +144,18 @@ class Dimension:
 
 
 def as_size(value: Any) -> int | None:
-    """The plain size that `value` (an integer, None or a Dimension) stands for."""
+    """The plain size that `value` (an integer, a whole float, None or a Dimension) stands for.
+
+    Version 2 of TensorFlow refuses floats; programs of version 1 divide sizes by `/`.
+    """
     if value is None:
         return None
     if isinstance(value, Dimension):
         return value._value
+    if isinstance(value, (float, np.floating)):
+        if not value.is_integer():
+            raise ValueError(f"Ambiguous dimension: {value}")
+        value = int(value)
     try:
         size = value if isinstance(value, int) else int(value.__index__())
     except AttributeError:

@@ -5,6 +5,7 @@ The elements of datasets are nested as well, but there a list is a value, for a 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -79,7 +80,10 @@ class Nesting:
         kind = type(structure)
         if isinstance(structure, dict):
             made = dict(zip(sorted(structure), packed, strict=True))
-            return kind((key, made[key]) for key in structure)
+            pairs = ((key, made[key]) for key in structure)
+            return (
+                kind(structure.default_factory, pairs) if isinstance(structure, defaultdict) else kind(pairs)
+            )
         if kind in _makers:
             return _makers[kind](structure, packed)
         if kind in _composites or hasattr(structure, "_fields"):

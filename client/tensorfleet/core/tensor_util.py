@@ -7,14 +7,14 @@ in the field of its type, where the last one stands for all that are missing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, string_arrays
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import format_dims, to_proto as _shape_proto
 from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
@@ -191,7 +191,7 @@ def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
     if dt is dtypes.string:
         if tensor.tensor_content:
             return strings_from_bytes(tensor.tensor_content, count).reshape(dims)
-        strings = _padded(_object_array(tensor.string_val), count, b"", dims, unrolled)
+        strings = _padded(string_arrays.vector(tensor.string_val), count, b"", dims, unrolled)
         return strings.reshape(dims)
     if tensor.tensor_content:
         return _from_content(tensor.tensor_content, dt, count, dims).reshape(dims)
@@ -212,7 +212,7 @@ def _variants(tensor: TensorProto) -> np.ndarray[Any, Any]:
     # One does not stand for several: each would be decoded, from a message of a few bytes.
     if len(messages) != count:
         raise ValueError(f"{len(messages)} messages are not the {count} variants of {format_dims(dims)}")
-    return _object_array(messages).reshape(dims)
+    return string_arrays.vector(messages).reshape(dims)
 
 
 def _tensor_type(enum: int) -> DType:
@@ -282,12 +282,6 @@ def _padded(
     return padded
 
 
-def _object_array(items: Sequence[Any]) -> np.ndarray[Any, Any]:
-    array = np.empty(len(items), object)
-    array[:] = items
-    return array
-
-
 def string_bytes(array: np.ndarray[Any, Any]) -> bytes:
     """The raw form of a string tensor: every length as a varint, then every string's bytes."""
     items = [as_bytes(item) for item in array.ravel().tolist()]
@@ -315,7 +309,7 @@ def strings_from_bytes(buf: bytes | bytearray | memoryview, n: int) -> np.ndarra
     ends = list(accumulate(lengths, initial=start))
     if ends[-1] != len(buf):
         raise ValueError(f"{n} strings end at byte {ends[-1]}, but there are {len(buf)} bytes")
-    return _object_array([bytes(buf[begin:end]) for begin, end in pairwise(ends)])
+    return string_arrays.vector([bytes(buf[begin:end]) for begin, end in pairwise(ends)])
 
 
 def _lengths(buf: bytes | bytearray | memoryview, n: int) -> tuple[list[int], int]:

@@ -27,6 +27,13 @@ from tensorfleet.proto.meta_graph_pb2 import CollectionDef, MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
 from tensorfleet.proto.variable_pb2 import VariableDef
 
+UNBOUND = "$unbound_inputs_"
+"""What the names of inputs from outside of an exported scope begin with."""
+
+_SAVERS = frozenset(
+    ("SaveV2", "RestoreV2", "Save", "SaveSlices", "Restore", "RestoreSlice", "MergeV2Checkpoints")
+)
+
 _VARIABLES = frozenset(
     (
         GraphKeys.GLOBAL_VARIABLES,
@@ -120,11 +127,15 @@ def export_meta_graph(
         collection_list: the collections to export, by default all.
         as_text: write the file as text.
         graph: the graph, by default the default graph.
-        export_scope: export only the nodes of this name scope, which is stripped from their names.
+        export_scope: export only the nodes of this name scope, which is stripped from their names. Inputs
+            from outside of it are to be given when the graph is imported, by `input_map`: their names begin
+            with `$unbound_inputs_`.
         clear_devices: remove the nodes' devices.
-        clear_extraneous_savers: leave out the Savers in collections.
+        clear_extraneous_savers: leave out Savers other than `saver_def`, with their nodes.
         strip_default_attrs: leave out attributes with their default value.
         save_debug_info: ignored.
+        kwargs: `unbound_inputs_col_name`, the collection of the names of inputs from outside of the scope,
+            by default "unbound_inputs"; None for none.
 
     Raises:
         OpError: the file cannot be written.
@@ -134,48 +145,99 @@ def export_meta_graph(
     if meta_info_def is not None:
         definition.meta_info_def.CopyFrom(meta_info_def)
     definition.graph_def.CopyFrom(graph.as_graph_def(add_shapes=True) if graph_def is None else graph_def)
-    if export_scope is not None:
-        _strip(definition.graph_def, export_scope)
+    savers: frozenset[str] = frozenset()
+    if clear_extraneous_savers:
+        savers = _other_savers(definition.graph_def, saver_def)
+    if export_scope is not None or savers:
+        unbound = _keep(definition.graph_def, export_scope, savers)
+        unbound_inputs_col_name = kwargs.get("unbound_inputs_col_name", "unbound_inputs")
+        if unbound_inputs_col_name:
+            graph.get_collection_ref(unbound_inputs_col_name)[:] = unbound
     used = sorted({node.op for node in definition.graph_def.node})
-    functions = definition.graph_def.library.function
-    used = sorted({*used, *(node.op for function in functions for node in function.node_def)})
-    for found in map(op_def.lookup, used):
-        if found is not None:
-            definition.meta_info_def.stripped_op_list.op.add().CopyFrom(op_def_proto.to_proto(found))
+    if not definition.meta_info_def.stripped_op_list.op:
+        functions = definition.graph_def.library.function
+        used = sorted({*used, *(node.op for function in functions for node in function.node_def)})
+        for found in map(op_def.lookup, used):
+            if found is not None:
+                definition.meta_info_def.stripped_op_list.op.add().CopyFrom(op_def_proto.to_proto(found))
     definition.meta_info_def.tensorflow_version = API_VERSION
     definition.meta_info_def.tensorflow_git_version = "unknown"  # as of any build outside of a repository
-    definition.meta_info_def.stripped_default_attrs = strip_default_attrs
-    for node in definition.graph_def.node:
-        if clear_devices:
+    if clear_devices:
+        for node in definition.graph_def.node:
             node.device = ""
-        if strip_default_attrs:
-            _strip_defaults(node)
+    if strip_default_attrs:
+        strip_defaults(definition)
     if saver_def is not None:
         definition.saver_def.CopyFrom(saver_def)
     for key in graph.get_all_collection_keys() if collection_list is None else collection_list:
-        if isinstance(key, str) and not (clear_extraneous_savers and key == GraphKeys.SAVERS):
-            _add_collection(definition, key, graph.get_collection(key), export_scope)
+        if key == GraphKeys.SAVERS and clear_extraneous_savers:
+            if saver_def is not None:
+                definition.collection_def[key].bytes_list.value.append(saver_def.SerializeToString())
+        elif isinstance(key, str):
+            items = graph.get_collection(key)
+            if savers:
+                items = [item for item in items if getattr(item, "name", item) not in savers]
+            add_collection(definition, key, items, export_scope)
     if filename is not None:
         _write(filename, definition, as_text)
     return definition
 
 
-def _strip(graph_def: GraphDef, scope: str) -> None:
-    prefix = scope.rstrip("/") + "/"
-    kept = [node for node in graph_def.node if node.name.startswith(prefix)]
+def _other_savers(graph_def: GraphDef, saver_def: SaverDef | None) -> frozenset[str]:
+    """The nodes of other savers than `saver_def`: all in the scopes of nodes that save or restore."""
+
+    def scope(name: str) -> str:
+        return name.partition(":")[0].rpartition("/")[0] + "/"
+
+    kept = set()
+    if saver_def is not None:
+        kept = {scope(saver_def.save_tensor_name), scope(saver_def.restore_op_name)}
+    others = tuple({scope(node.name) for node in graph_def.node if node.op in _SAVERS} - kept - {"/"})
+    return frozenset(node.name for node in graph_def.node if node.name.startswith(others))
+
+
+def _keep(graph_def: GraphDef, scope: str | None, excluded: frozenset[str]) -> list[str]:
+    """Leaves the nodes of a scope, without the scope in their names, and without those that are excluded.
+
+    Returns:
+        The inputs from outside of the scope, by the names that they have now: UNBOUND and the old name.
+    """
+    prefix = scope.rstrip("/") + "/" if scope else ""
+    kept = [node for node in graph_def.node if node.name.startswith(prefix) and node.name not in excluded]
+    unbound: list[str] = []
     for node in kept:
         node.name = strip_scope(node.name, scope)
         for i, source in enumerate(node.input):
             bare = source.removeprefix("^")
-            if not bare.startswith(prefix):
-                raise ValueError(f"Node {node.name} has an input from outside of {scope}: {bare}")
-            node.input[i] = source[: len(source) - len(bare)] + strip_scope(bare, scope)
-        located = node.attr["_class"].list.s if "_class" in node.attr else []
-        for i, name in enumerate(located):
-            located[i] = name.replace(f"loc:@{prefix}".encode(), b"loc:@")
+            mark = source[: len(source) - len(bare)]
+            if bare.startswith(prefix):
+                node.input[i] = mark + strip_scope(bare, scope)
+            else:
+                node.input[i] = f"{mark}{UNBOUND}{bare}"
+                unbound.append(node.input[i])
+        if "_class" in node.attr:
+            inside = [
+                name for name in node.attr["_class"].list.s if name.startswith(f"loc:@{prefix}".encode())
+            ]
+            located = [name.replace(f"loc:@{prefix}".encode(), b"loc:@") for name in inside]
+            node.attr["_class"].list.s[:] = located
+        frame = node.attr["frame_name"].s if "frame_name" in node.attr else b""
+        if prefix and frame.startswith(prefix.encode()):
+            node.attr["frame_name"].s = frame.removeprefix(prefix.encode())
     copies = [type(node).FromString(node.SerializeToString()) for node in kept]
     del graph_def.node[:]
     graph_def.node.extend(copies)
+    return unbound
+
+
+def strip_defaults(definition: MetaGraphDef) -> None:
+    """Removes attributes with their default values from the nodes, also from those of functions."""
+    for node in definition.graph_def.node:
+        _strip_defaults(node)
+    for function in definition.graph_def.library.function:
+        for node in function.node_def:
+            _strip_defaults(node)
+    definition.meta_info_def.stripped_default_attrs = True
 
 
 def _strip_defaults(node: Any) -> None:
@@ -187,7 +249,8 @@ def _strip_defaults(node: Any) -> None:
             del node.attr[attr.name]
 
 
-def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope: str | None) -> None:
+def add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope: str | None) -> None:
+    """Adds a graph's collection to a message, unless it has items that cannot be written."""
     collection = CollectionDef()
     kinds = set()
     for item in items:
@@ -224,7 +287,12 @@ def _collected(key: str, item: Any, scope: str | None) -> tuple[str, Any]:
     if isinstance(item, bool) or not isinstance(item, (int, float, str, bytes)):
         return "", None
     if isinstance(item, (str, bytes)):
-        return "bytes_list", item.encode() if isinstance(item, str) else item
+        text = item.encode() if isinstance(item, str) else item
+        # Text may be a node's name.
+        is_inside = scope is None or text.startswith(
+            (scope.encode(), UNBOUND.encode(), f"^{UNBOUND}".encode())
+        )
+        return "bytes_list", text if is_inside else None
     return ("int64_list" if isinstance(item, int) else "float_list"), item
 
 
@@ -236,7 +304,12 @@ def _write(filename: str, definition: MetaGraphDef, as_text: bool) -> None:
         files.replace_file(filename, content)
 
 
-def _read(filename: Any) -> MetaGraphDef:
+def read(filename: Any) -> MetaGraphDef:
+    """The MetaGraphDef in a file, binary or as text.
+
+    Raises:
+        OSError: there is no such file, or no message in it.
+    """
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
@@ -255,28 +328,65 @@ def _read(filename: Any) -> MetaGraphDef:
 
 
 def import_scoped(
-    meta_graph_or_file: Any, clear_devices: bool, import_scope: str | None, **kwargs: Any
-) -> MetaGraphDef:
-    """Adds the nodes and collections of a MetaGraphDef, or of a file with one, to the default graph."""
+    meta_graph_or_file: Any,
+    clear_devices: bool,
+    import_scope: str | None,
+    *,
+    input_map: Any = None,
+    unbound_inputs_col_name: str | None = "unbound_inputs",
+    restore_collections_predicate: Callable[[str], bool] = lambda key: True,
+    **kwargs: Any,
+) -> tuple[MetaGraphDef, str, Any]:
+    """Adds the nodes and collections of a MetaGraphDef, or of a file with one, to the default graph.
+
+    Args:
+        input_map: tensors in place of inputs, by their names.
+        unbound_inputs_col_name: the collection with the names that `input_map` must have.
+        restore_collections_predicate: which collections to add, by their names.
+        kwargs: arguments of `tf.import_graph_def`.
+
+    Returns:
+        The message; the scope that the nodes are in, which differs from `import_scope` where that is taken;
+        and what `tf.import_graph_def` returns.
+
+    Raises:
+        ValueError: inputs from outside of the exported scope are not in `input_map`.
+    """
     definition = (
-        meta_graph_or_file if isinstance(meta_graph_or_file, MetaGraphDef) else _read(meta_graph_or_file)
+        meta_graph_or_file if isinstance(meta_graph_or_file, MetaGraphDef) else read(meta_graph_or_file)
     )
+    if unbound_inputs_col_name and unbound_inputs_col_name in definition.collection_def:
+        _check_bound(definition.collection_def[unbound_inputs_col_name], input_map or {})
     graph_def = definition.graph_def
     if clear_devices:
         graph_def = GraphDef.FromString(graph_def.SerializeToString())
         for node in graph_def.node:
             node.device = ""
-    import_graph_def(
+    graph = get_default_graph()
+    scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else ""
+    elements = import_graph_def(
         graph_def,
         name=import_scope or "",
+        input_map=input_map,
         producer_op_list=definition.meta_info_def.stripped_op_list,
         **kwargs,
     )
-    graph = get_default_graph()
     variables: dict[bytes, Variable] = {}
     for key, collection in sorted(definition.collection_def.items()):
-        graph.get_collection_ref(key).extend(_items(graph, key, collection, import_scope, variables))
-    return definition
+        if key != unbound_inputs_col_name and restore_collections_predicate(key):
+            graph.get_collection_ref(key).extend(_items(graph, key, collection, scope, variables))
+    return definition, scope, elements
+
+
+def _check_bound(collection: CollectionDef, input_map: Any) -> None:
+    kind = collection.WhichOneof("kind")
+    names = [] if kind is None else list(getattr(collection, kind).value)
+    needed = [name.decode() if isinstance(name, bytes) else name for name in names]
+    if sorted(needed) != sorted(input_map) and needed:
+        lacking = ",".join(name for name in needed if name not in input_map)
+        raise ValueError(
+            f"Graph contains unbound inputs: {lacking}. Must provide these inputs through input_map."
+        )
 
 
 def _items(

@@ -29,7 +29,7 @@ def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDe
     if not isinstance(graph_def, GraphDef):
         raise TypeError(f"graph_def must be a graph_pb2.GraphDef proto, but got type {type(graph_def)}.")
     if isinstance(dest_nodes, str):
-        raise TypeError(f"dest_nodes must be an iterable of strings, but got type {type(dest_nodes)}.")
+        raise TypeError(f"dest_nodes must be a list of strings, but got type {type(dest_nodes)}.")
     nodes = {node.name: node for node in graph_def.node}
     for name in dest_nodes:
         if name not in nodes:

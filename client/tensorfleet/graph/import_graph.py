@@ -24,6 +24,9 @@ from tensorfleet.proto.node_def_pb2 import NodeDef
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _LOCATION = b"loc:@"
+_INPUT = re.compile(r"\^[^:]+|[^^:]+(:\d+)?")
+"""An input of a node: a control input, or an output by its number, 0 if there is none."""
+
 _MERGES = frozenset(("Merge", "RefMerge"))
 _NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
 
@@ -65,7 +68,7 @@ def import_graph_def(
         'import/x:0'
     """
     if not isinstance(graph_def, GraphDef):
-        raise TypeError("Argument `graph_def` must be a GraphDef proto.")
+        raise TypeError("graph_def must be a GraphDef proto.")
     if graph_def.versions.min_consumer > PRODUCER_VERSION:
         raise ValueError(
             f"GraphDef min consumer version {graph_def.versions.min_consumer} above current version "
@@ -73,7 +76,7 @@ def import_graph_def(
         )
     _check_input_map(input_map)
     if return_elements is not None and not all(isinstance(e, (str, bytes)) for e in return_elements):
-        raise TypeError(f"Argument `return_elements` must be a list of strings. Obtained {return_elements}.")
+        raise TypeError(f"return_elements must be a list of strings. Obtained {return_elements}.")
     graph = get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
         mapped = _as_tensors(graph, name, input_map or {})
@@ -106,10 +109,14 @@ def _check_input_map(input_map: Any) -> None:
     if input_map is None:
         return
     if not isinstance(input_map, dict):
-        raise TypeError(f"Argument `input_map` must be a dictionary. Obtained {type(input_map).__name__}")
+        raise TypeError(
+            "input_map must be a dictionary mapping strings to Tensor objects. "
+            f"Obtained {type(input_map).__name__}"
+        )
     if not all(isinstance(key, (str, bytes)) for key in input_map):
         raise TypeError(
-            f"All keys for argument `input_map` must be strings. Obtained keys: {list(input_map)}"
+            "input_map must be a dictionary mapping strings to Tensor objects. "
+            f"Obtained keys: {list(input_map)}"
         )
 
 
@@ -195,7 +202,8 @@ class _Importer:
         for name, node in self._nodes.items():
             sources = {_source(text) for text in node.input if not self._is_satisfied(node, text)}
             for text in node.input:
-                if _source(text) not in self._nodes and not self._is_mapped(text):
+                is_known = _source(text) in self._nodes and _INPUT.fullmatch(text) is not None
+                if not is_known and not self._is_mapped(text):
                     raise ValueError(f"Node '{name}': Unknown input node '{text}'")
             waiting[name] = len(sources)
             for source in sources:

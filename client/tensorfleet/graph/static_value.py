@@ -146,8 +146,8 @@ def static_dims(tensor: RuleTensor) -> Dims:
     """The shape that the integer vector `tensor` spells, as far as it is known; -1 is an unknown size."""
     value = static_value(tensor)
     if value is not None:
-        if value.ndim == 0:
-            return None  # a scalar -1: a shape of unknown rank
+        if value.ndim != 1:
+            return None  # a scalar -1 is a shape of unknown rank, and a matrix none
         return tuple(int(d) if d >= 0 else None for d in value)
     rule = _partial_rules.get(tensor.op.type)
     if rule is not None:

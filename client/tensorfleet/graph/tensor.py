@@ -108,17 +108,18 @@ class Tensor:
 
     def __iter__(self) -> Iterator[Tensor]:
         raise TypeError(
-            f"Tensor {self.name} is not iterable: a graph's tensors have no values. Use tf.unstack."
+            f"iterating over `tf.Tensor` is not allowed in Graph execution: {self.name} has no values until "
+            "a session runs it. Use tf.unstack."
         )
 
     def __len__(self) -> int:
-        raise TypeError(f"len is not well defined for the symbolic Tensor {self.name}. Use tf.shape.")
+        raise TypeError(f"len is not well defined for symbolic Tensors. ({self.name}) Use tf.shape.")
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name} has no value until a "
-            "session runs it. Use `if t is not None:` to test whether a tensor is defined, and tf.cond to "
-            "branch on its value."
+            f"using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution: {self.name} has no "
+            "value until a session runs it. Use `if t is not None:` to test whether a tensor is defined, and "
+            "tf.cond to branch on its value."
         )
 
     __nonzero__ = __bool__  # its name in Python 2, by which libraries copy all operators

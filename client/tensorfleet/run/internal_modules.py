@@ -5,6 +5,8 @@ Names that are called otherwise there, or are in no namespace, are in `internal_
 
 from __future__ import annotations
 
+from tensorfleet.run import modules_of_tests
+
 _GENERATED = (
     *("array", "bitwise", "candidate_sampling", "control_flow", "ctc", "data_flow", "dataset", "functional"),
     *("image", "io", "linalg", "list", "logging", "lookup", "manip", "math", "nn", "parsing", "random"),
@@ -224,7 +226,7 @@ MODULES: dict[str, str] = {
     "python.data.ops.iterator_ops": "data",
     "python.data.ops.readers": "data",
     "python.data.util": "data",
-    "python.data.util.nest": "ours.core.nest",
+    "python.data.util.nest": "client.data_util.nest",
     "python.estimator": "estimator",
     "python.estimator.estimator": "estimator",
     "python.estimator.export": "estimator.export",
@@ -472,4 +474,5 @@ MODULES: dict[str, str] = {
     "core.lib": "",
     "core.lib.core": "",
     "core.profiler": "",
+    **modules_of_tests.MODULES,
 }

@@ -5,6 +5,8 @@ By the path below `tensorflow`; the value is a name in one of the places that `i
 
 from __future__ import annotations
 
+from tensorfleet.run import modules_of_tests
+
 _OPS = "python.framework.ops"
 _RESOURCES = "python.ops.resource_variable_ops"
 _METRICS = "python.ops.metrics_impl"
@@ -65,7 +67,7 @@ _GRAPHS: dict[str, str] = {
     "python.framework.tensor_util.is_tf_type": "tf.is_tensor",
     "python.util.is_in_graph_mode.IS_IN_GRAPH_MODE": "client.context.in_graph_mode",
     "python.util.keyword_args.keyword_args_only": "client.keyword_args.keyword_args_only",
-    **{f"python.{part}.nest.is_sequence": "ours.core.nest.is_nested" for part in ("util", "data.util")},
+    "python.util.nest.is_sequence": "ours.core.nest.is_nested",
 }
 
 _OPERATIONS: dict[str, str] = {
@@ -277,4 +279,11 @@ _TRAINING: dict[str, str] = {
     "python.training.training_util.write_graph": "tf.train.write_graph",
 }
 
-NAMES: dict[str, str] = {**_GRAPHS, **_OPERATIONS, **_VARIABLES, **_LAYERS, **_TRAINING}
+NAMES: dict[str, str] = {
+    **_GRAPHS,
+    **_OPERATIONS,
+    **_VARIABLES,
+    **_LAYERS,
+    **_TRAINING,
+    **modules_of_tests.NAMES,
+}

@@ -28,7 +28,7 @@ _NUMPY: dict[str, Any] = {
     **{"clongfloat": np.clongdouble, "string_": np.bytes_, "unicode_": np.str_},
     **{"object0": np.object_, "str0": np.str_, "bytes0": np.bytes_},
     **{"Inf": np.inf, "Infinity": np.inf, "PINF": np.inf, "infty": np.inf, "NINF": -np.inf},
-    **{"NaN": np.nan, "PZERO": 0.0, "NZERO": -0.0},
+    **{"NaN": np.nan, "NAN": np.nan, "PZERO": 0.0, "NZERO": -0.0},
     **{"alltrue": np.all, "sometrue": np.any, "product": np.prod, "cumproduct": np.cumprod},
     **{"round_": np.round, "row_stack": np.vstack, "mat": np.asmatrix},
 }

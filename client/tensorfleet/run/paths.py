@@ -177,9 +177,28 @@ class Redirected(ModuleType):
             return module(beside)
         if imported is not None:
             return imported
+        if self._path.startswith("python.") and (version := self._of_version(name)) is not None:
+            return version
         raise AttributeError(
             f"TensorFleet has no {THEIRS}.{own}; see docs/missing.md, or ask `tensorfleet doctor`"
         )
+
+    def _of_version(self, name: str) -> Any:
+        """What `name_v1`, `NameV1`, `name_v2` or `NameV2` is called in public; None if there is no such name.
+
+        Internal modules have functions of both versions side by side.
+        """
+        base, version = name[:-2].removesuffix("_"), name[-2:].lower()
+        if not base or version not in ("v1", "v2"):
+            return None
+        if version == "v1" or name.endswith("V2"):  # classes differ by their defaults at most
+            return getattr(self, base, None)
+        for place in self._places:
+            if place == "tf" or not place.startswith(("client", "ours.", "contrib")):
+                inner = module((_V2 + place).removesuffix(".tf"))
+                if inner is not None and (value := getattr(inner, base, None)) is not None:
+                    return value
+        return None
 
     def __dir__(self) -> list[str]:
         names = {*super().__dict__, *_named_below(self._path)}

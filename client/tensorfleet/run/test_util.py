@@ -85,6 +85,8 @@ def _as_it_is(decorated: Any = None, *args: Any, **kwargs: Any) -> Any:
 # There are only graphs.
 run_deprecated_v1 = deprecated_graph_mode_only = _as_it_is
 run_all_in_deprecated_graph_mode_only = run_v1_only = _as_it_is
+# Shapes are inferred in one way.
+enable_c_shapes = enable_c_api = _as_it_is
 # There is no XLA, no other runtime, and one control flow.
 disable_xla = no_xla_auto_jit = disable_tfrt = disable_mlir_bridge = disable_eager_op_as_function = _as_it_is
 enable_control_flow_v2 = with_control_flow_v2 = disable_control_flow_v2 = _as_it_is

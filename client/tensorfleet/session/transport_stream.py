@@ -27,7 +27,15 @@ from tensorfleet.session.transport import (
 )
 from tensorfleet.session.waiting import creating_takes_long, saying
 from tensorfleet.wire import heartbeat
-from tensorfleet.wire.frames import Frame, Kind, Method, encode, encode_with_meta, unpack_error
+from tensorfleet.wire.frames import (
+    UNKNOWN_CALLABLE,
+    Frame,
+    Kind,
+    Method,
+    encode,
+    encode_with_meta,
+    unpack_error,
+)
 
 _Response = TypeVar("_Response", bound=Message)
 
@@ -97,7 +105,7 @@ class StreamTransport(Transport):
             ),
             master_pb2.MakeCallableResponse,
         )
-        return StreamSignature(self, response.handle)
+        return StreamSignature(self, response.handle, (feeds, fetches, targets))
 
     def partial_run_setup(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
@@ -328,14 +336,20 @@ class StreamTransport(Transport):
 class StreamSignature:
     """A run signature that the master knows by a number."""
 
-    __slots__ = ("_callable", "_transport")
+    __slots__ = ("_callable", "_names", "_transport")
 
-    def __init__(self, transport: StreamTransport, callable_id: int) -> None:
+    def __init__(
+        self,
+        transport: StreamTransport,
+        callable_id: int,
+        names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    ) -> None:
         self._transport = transport
         self._callable = callable_id
+        self._names = names
 
     def __call__(self, feeds: Sequence[Value], timeout: float | None = None) -> Sequence[Value]:
-        return self._transport.run(self._callable, feeds, None, None, timeout)
+        return self._run(feeds, None, None, timeout)
 
     def traced(
         self,
@@ -344,4 +358,21 @@ class StreamSignature:
         metadata: config_pb2.RunMetadata,
         timeout: float | None = None,
     ) -> Sequence[Value]:
+        return self._run(feeds, options, metadata, timeout)
+
+    def _run(
+        self,
+        feeds: Sequence[Value],
+        options: config_pb2.RunOptions | None,
+        metadata: config_pb2.RunMetadata | None,
+        timeout: float | None,
+    ) -> Sequence[Value]:
+        try:
+            return self._transport.run(self._callable, feeds, options, metadata, timeout)
+        except errors.AbortedError as e:
+            if e.message != UNKNOWN_CALLABLE:
+                raise
+        # No step was begun. The master drops what is not used for long; of a session that it does not know
+        # any more, this says so.
+        self._callable = self._transport.prepare(*self._names)._callable
         return self._transport.run(self._callable, feeds, options, metadata, timeout)

@@ -37,8 +37,8 @@ class Inputs:
     """The tensors of a batch, given as a list or a dict. In queues, a SparseTensor is three strings."""
 
     def __init__(self, given: Any, caller: str) -> None:
-        self._keys = sorted(given) if isinstance(given, dict) else None
-        listed = [given[key] for key in self._keys] if self._keys is not None else given
+        self.keys = sorted(given) if isinstance(given, dict) else None
+        listed = [given[key] for key in self.keys] if self.keys is not None else given
         self.given: list[Any] = [convert_to_tensor_or_sparse_tensor(tensor) for tensor in listed]
         if not self.given:
             raise ValueError(f"Expected at least one tensor in {caller}().")
@@ -79,8 +79,8 @@ class Inputs:
                 self.given, self._ranks, dequeued if is_list else [dequeued], strict=True
             )
         ]
-        if self._keys is not None:
-            return dict(zip(self._keys, flat, strict=True))
+        if self.keys is not None:
+            return dict(zip(self.keys, flat, strict=True))
         return flat if is_list else flat[0]
 
 
@@ -94,6 +94,8 @@ def element_shapes(parts: list[Inputs], shapes: Any, enqueue_many: bool) -> list
     """The shape of an element's components: those given, or what is true of all parts."""
     if shapes is not None:
         kinds = parts[0].kinds
+        if len(shapes) != len(kinds):
+            raise ValueError("Queue shapes must have the same length as dtypes")
         return [[3] if is_sparse else shape for is_sparse, shape in zip(kinds, shapes, strict=True)]
     merged = []
     for column in zip(*(part.tensors for part in parts), strict=True):
@@ -115,6 +117,8 @@ def several_inputs(tensors_list: Sequence[Any], caller: str) -> list[Inputs]:
     parts = [Inputs(tensors, caller) for tensors in tensors_list]
     if not parts:
         raise ValueError(f"Expected at least one set of tensors in {caller}().")
+    if any(part.keys != parts[0].keys for part in parts):
+        raise ValueError("All dictionaries in tensors_list must have the same keys")
     for part in parts[1:]:
         if part.types != parts[0].types or part.kinds != parts[0].kinds:
             raise TypeError(f"Expected types to be consistent: {parts[0].types} vs. {part.types}.")

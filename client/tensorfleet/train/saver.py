@@ -164,11 +164,19 @@ class Saver:
         return [path for path, _ in self._last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
-        """Sets what `last_checkpoints` returns."""
+        """Sets what `last_checkpoints` returns. Raises AssertionError if it is no list."""
+        if not isinstance(last_checkpoints, list):
+            raise AssertionError(f"last_checkpoints must be a list, got {last_checkpoints!r}")
         self._last_checkpoints = [(path, math.inf) for path in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
-        """Sets the checkpoints and the times of their writing, in seconds since 1970."""
+        """Sets the checkpoints and the times of their writing, in seconds since 1970.
+
+        Raises:
+            AssertionError: it is no list.
+        """
+        if not isinstance(last_checkpoints_with_time, list):
+            raise AssertionError(f"last_checkpoints must be a list, got {last_checkpoints_with_time!r}")
         self._last_checkpoints = list(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
@@ -384,10 +392,10 @@ def import_meta_graph(
         OSError: the file cannot be read.
         ValueError: the graph cannot be imported: see `tf.import_graph_def`.
     """
-    definition = meta_graph.import_scoped(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+    definition, scope, _ = meta_graph.import_scoped(meta_graph_or_file, clear_devices, import_scope, **kwargs)
     if definition.HasField("saver_def"):
-        return Saver(saver_def=definition.saver_def, name=import_scope)
-    if all_saveable_objects(import_scope):
+        return Saver(saver_def=definition.saver_def, name=scope or None)
+    if all_saveable_objects(scope):
         return Saver()
     logging.info("Saver not created because there are no variables in the graph to restore")
     return None

@@ -303,10 +303,10 @@ class ProfilerHook(SessionRunHook):
         Raises:
             ValueError: not exactly one interval is given.
         """
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._directory = Path(output_dir)
         self._writer = parts.cached_writer(output_dir)
         self._options = {"show_dataflow": show_dataflow, "show_memory": show_memory}
-        self._timer = SecondOrStepTimer(save_secs, save_steps)
 
     def begin(self) -> None:
         self._next_step: int | None = None

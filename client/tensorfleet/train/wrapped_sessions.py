@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from tensorfleet.core import errors, logging
 from tensorfleet.proto import config_pb2
 from tensorfleet.train.coordinator import Coordinator
+from tensorfleet.train.session_creator import DEFAULT_WAIT_SECONDS
 from tensorfleet.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -223,10 +224,12 @@ class RecoverableSession(WrappedSession):
 
     def __init__(self, creator: Creator) -> None:
         self._creator = creator
+        # Programs' own creators need no limit; then the one of workers' sessions holds.
+        self._wait_seconds = getattr(creator, "max_wait_secs", DEFAULT_WAIT_SECONDS)
         super().__init__(self._create())
 
     def _create(self) -> WrappedSession:
-        end = time.monotonic() + self._creator.max_wait_secs
+        end = time.monotonic() + self._wait_seconds
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -237,7 +240,7 @@ class RecoverableSession(WrappedSession):
                     raise errors.DeadlineExceededError(
                         None,
                         None,
-                        f"No session could be made within {self._creator.max_wait_secs:g} secs. {e.message}",
+                        f"No session could be made within {self._wait_seconds:g} secs. {e.message}",
                     ) from e
                 logging.info("A session could not be made; trying again: %s", e)
             time.sleep(min(pause, left))
@@ -273,7 +276,7 @@ class RecoverableSession(WrappedSession):
                 # Without this limit, a task that restarts and fails each time would be retried forever.
                 now = time.monotonic()
                 failed_since = now if failed_since is None else failed_since
-                if now - failed_since > self._creator.max_wait_secs:
+                if now - failed_since > self._wait_seconds:
                     raise
                 self._lose(e)
 

@@ -35,6 +35,8 @@ MAGIC = b"tensorfleet-stream-3"
 MAX_RANK = 64  # NumPy's own limit
 DIMS = [struct.Struct(f"<{rank}Q") for rank in range(MAX_RANK + 1)]
 EMPTY: Sequence[Value] = ()
+UNKNOWN_CALLABLE = "The session is not found: it was closed, or the server restarted."
+"""The text of the AbortedError for a RUN by a number that the master does not know, or not any more."""
 IN_SHARED_MEMORY = 128
 """The bit of a descriptor's dtype for a tensor in shared memory."""
 # The descriptor and the size of a single number, by its NumPy type.

@@ -186,6 +186,9 @@ def _from_exception(error: BaseException, node: Node, values: Callable[[], list[
 
     If the op's shape rule refuses the inputs, they are the user's mistake; otherwise the kernel has a defect.
     """
+    if isinstance(error, UnicodeDecodeError):
+        text = f"A string that {node.op} takes as text is not valid {error.encoding}: {error}"
+        return errors.InvalidArgumentError(None, None, text)
     inputs = values()
     refused = _wrong_handle(error, node, inputs) or refusal(node, inputs)
     if refused is not None:

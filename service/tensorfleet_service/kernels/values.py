@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes, errors
+from tensorfleet.core import dtypes, errors, string_arrays
 from tensorfleet.core.dims import Dims, format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, Factory, Kernel, KernelNode, kernel
 from tensorfleet_service.threads.running import check as check_step
 
-STRINGS_PART = 1 << 16
+STRINGS_PART = string_arrays.PART
 """Number of strings taken out of an array, or put into one, at a time; it holds the interpreter's lock."""
 
 
@@ -24,8 +24,11 @@ def invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
 
 
-def array_kernel(*op_types: str, lasting: bool = False) -> Callable[[Factory], Factory]:
-    """Like `kernel`, for kernels that treat strings as other values: they see arrays, never plain bytes."""
+def array_kernel(*op_types: str, lasting: bool = False, moves: bool = False) -> Callable[[Factory], Factory]:
+    """Like `kernel`, for kernels that treat strings as other values: they see arrays, never plain bytes.
+
+    With `moves` they only put elements elsewhere: of many strings, they get the numbers.
+    """
 
     def register(factory: Factory) -> Factory:
         def make(node: KernelNode) -> Kernel | Expression | AsyncKernel:
@@ -34,7 +37,7 @@ def array_kernel(*op_types: str, lasting: bool = False) -> Callable[[Factory], F
                 return _with_variant_arrays(made)
             if dtypes.string not in [t.base for t in node.input_types] or not callable(made):
                 return made
-            return _with_string_arrays(made)
+            return _with_string_arrays(_moving(made) if moves else made)
 
         kernel(*op_types, lasting=lasting)(make)
         return factory
@@ -45,6 +48,17 @@ def array_kernel(*op_types: str, lasting: bool = False) -> Callable[[Factory], F
 def _with_string_arrays(made: Kernel) -> Kernel:
     def run(*inputs: Any) -> Any:
         return made(*(string_array(v) if isinstance(v, bytes) else v for v in inputs))
+
+    return run
+
+
+def _moving(made: Kernel) -> Kernel:
+    def run(*inputs: Any) -> Any:
+        count = 0
+        for x in inputs:
+            if x.dtype == object:
+                count += x.size
+        return made(*inputs) if count < string_arrays.LARGE else string_arrays.moved(made, inputs)
 
     return run
 
@@ -69,10 +83,7 @@ def string_array(value: Any) -> np.ndarray[Any, Any]:
 
 def string_vector(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
     """An object array of rank 1 of the items, which it takes by parts: each holds the interpreter's lock."""
-    result = np.empty(len(items), object)
-    for begin in range(0, len(items), STRINGS_PART):
-        result[begin : begin + STRINGS_PART] = items[begin : begin + STRINGS_PART]
-    return result
+    return string_arrays.vector(items)
 
 
 def each_string(texts: np.ndarray[Any, Any], step: int = 1024) -> Iterator[Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,21 +12,19 @@ from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
 from tensorfleet_service.executor.patterns import FUSES, PATTERNS
 from tensorfleet_service.graph.copies import NodeCopies
 from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
+from tensorfleet_service.master import folding
 from tensorfleet_service.master.branches import without_dead_branches
+from tensorfleet_service.master.folding import Evaluate
 from tensorfleet_service.master.ordering import needless_controls
 from tensorfleet_service.master.purity import CONTROL_FLOW, is_pure
 from tensorfleet_service.master.rewrites import Rewrites
-
-Evaluate = Callable[[Node, list[Any]], Any]
 
 _PASS_THROUGH = frozenset(("Identity", "StopGradient", "PreventGradient", "Snapshot"))
 _REDUCTIONS = frozenset(("Sum", "Prod", "Mean", "Max", "Min", "All", "Any"))
 _MAY_PASS = _PASS_THROUGH | _REDUCTIONS | {"FloorDiv", "Reshape"}
 _INDICES = frozenset((dtypes.int32, dtypes.int64))
-_MAX_ELEMENTS = 2_500_000
 _SMALL_BYTES = 65_536
 _HASHED_BYTES = 1_024
-_MAX_AXES = 1_000
 _KNOWN_0 = f"{KNOWN}0"
 
 
@@ -35,7 +32,8 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrite
     """An equivalent graph that computes less, as new nodes in an order in which they can run.
 
     * A stateless node whose inputs are all constants becomes a Const with the same name on the same device,
-      if its value has at most 10 MB, and all such values together at most 100 MB.
+      if its value has at most 10 MB, and all such values together at most 100 MB, and that is known to take
+      no long time (`master.folding`).
     * Branches of conditionals that are never taken are dropped, as their predicate is a constant.
     * A constant of at most 64 KB is copied to the devices that use it, instead of being sent in each step.
     * Control edges that order nothing are dropped, and with them the nodes that only they needed.
@@ -67,11 +65,14 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, rewrites: Rewrite
 
 
 class _Made:
-    """What has been made in all passes over the nodes: how many copies of constants, and folded values."""
+    """What has been made in all passes over the nodes: how many copies of constants, and folded values, and
+    the time that is left for these.
+    """
 
-    __slots__ = ("copies", "folded_bytes")
+    __slots__ = ("budget", "copies", "folded_bytes")
 
     def __init__(self) -> None:
+        self.budget = folding.Budget()
         self.copies = 0
         self.folded_bytes = 0
 
@@ -202,13 +203,9 @@ class _Rewrite:
                 return False
         constants = [source for source, _ in copied.inputs]
         values = [source.attrs["value"] for source in constants]
-        if (_range_bound(values) if node.op == "Range" else _bound(values)) > _MAX_ELEMENTS:
+        results = self._made.budget.computed(self._evaluate, copied, values)
+        if results is None:
             return False
-        try:
-            result = self._evaluate(copied, values)
-        except Exception:
-            return False  # the step itself raises the error, and reports it with the node's name
-        results = result if isinstance(result, tuple) else (result,)
         arrays = [_as_array(value, dtype) for value, dtype in zip(results, node.output_types, strict=True)]
         if any(array is None for array in arrays):
             return False
@@ -379,22 +376,3 @@ def _as_array(value: Any, dtype: dtypes.DType) -> np.ndarray[Any, Any] | None:
     if not isinstance(value, (np.ndarray, np.generic)) or value.dtype != dtype.np:
         return None
     return np.array(value)
-
-
-def _bound(values: Sequence[Any]) -> float:
-    """Bound on the number of elements of an op's outputs; the inputs may be sizes or counts."""
-    bound = 1.0
-    for value in values:
-        array = np.asarray(value)
-        bound *= max(1, array.size)
-        if array.dtype.kind in "iu" and array.size:
-            sizes = np.maximum(np.abs(array.astype(np.float64)), 1.0)
-            bound *= float(sizes.prod() if array.size <= 64 else sizes.max())
-    return bound
-
-
-def _range_bound(values: Sequence[Any]) -> float:
-    """The number of elements of a Range; infinity if it cannot be computed."""
-    start, limit, delta = (float(np.asarray(value).reshape(-1)[0]) for value in values)
-    count = abs(limit - start) / abs(delta) if delta else math.inf
-    return count if count <= _MAX_AXES else math.inf

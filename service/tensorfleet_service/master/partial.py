@@ -51,7 +51,9 @@ class PartialRuns:
         run = self._runs.get(handle)
         if run is None:
             raise errors.InvalidArgumentError(
-                None, None, "Must run 'setup' before performing partial runs, and not after its last fetch!"
+                None,
+                None,
+                "Must run 'setup' before performing partial runs! None is left after the last fetch.",
             )
         step, last = run.run(feeds, fetches, done)
         if last:

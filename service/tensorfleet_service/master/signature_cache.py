@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from tensorfleet.core import gc_pause
+from tensorfleet_service.master.recent import Recent
 from tensorfleet_service.master.signature import MasterSignature, SignatureKey
-from tensorfleet_service.net import limits
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.graph_work import Cut
@@ -41,7 +41,8 @@ class SignatureCache:
         self._cut = cut
         self._register = register
         self._direct = direct
-        self._signatures: dict[SignatureKey, MasterSignature] = {}
+        self._recent: Recent[SignatureKey, MasterSignature] = Recent()
+        self._signatures = self._recent.entries
         self._in_work: dict[SignatureKey, threading.Event] = {}
 
     def __len__(self) -> int:
@@ -49,7 +50,10 @@ class SignatureCache:
 
     def prepared(self, key: SignatureKey) -> MasterSignature | None:
         """The signature, if it has been used before."""
-        return self._signatures.get(key)
+        found = self._signatures.get(key)
+        if found is not None:
+            self._recent.used(key)
+        return found
 
     def get(self, key: SignatureKey) -> MasterSignature:
         """The signature, prepared at its first use.
@@ -57,7 +61,7 @@ class SignatureCache:
         Raises:
             OpError: a name is unknown, a node cannot be placed, has no kernel, or a task does not answer.
         """
-        found = self._signatures.get(key)
+        found = self.prepared(key)
         while found is None:
             with self._lock:
                 self._check_open()
@@ -87,9 +91,9 @@ class SignatureCache:
             parts = self._register(cut)
             with self._lock:
                 self._check_open()
-                made = self._signatures[key] = MasterSignature(key, parts, cut.graphs, self._direct)
-                if len(self._signatures) > limits.MAX_SIGNATURES:
-                    self._signatures.pop(next(iter(self._signatures))).release()
+                made = MasterSignature(key, parts, cut.graphs, self._direct)
+                for _, dropped in self._recent.put(key, made, key[:3]):
+                    dropped.release()
             return made
         except BaseException:
             for part in parts:
@@ -102,6 +106,6 @@ class SignatureCache:
 
     def clear(self) -> None:
         """Forgets all signatures, under the lock; the tasks drop their graphs with the session."""
-        self._signatures.clear()
+        self._recent.clear()
         for event in self._in_work.values():
             event.set()

@@ -52,8 +52,11 @@ REMEMBERED_REQUESTS = 10_000  # by their ids, as many as TensorFlow's master rem
 MAX_STRANGERS = 256
 # Connections by gRPC of which no call was let in: for more, those are ended that have said least.
 MAX_GRPC_STRANGERS = 1024
-# Run signatures of a session that stay prepared.
+# Run signatures of a session that stay prepared, and the names of feeds, fetches and targets in all of them.
 MAX_SIGNATURES = 10_000
+MAX_SIGNATURE_NAMES = 4_000_000
+# Callables of a session by gRPC, whose client releases what it does not need.
+MAX_CALLABLES = 10_000
 # Open partial runs; the oldest are dropped, as a client may never ask for their last part.
 MAX_OPEN_RUNS = 1000
 # Threads that ask the tasks of a session at the same time: to connect, to register graphs, for activity.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core import string_arrays
 from tensorfleet_service.devices import native
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.records.spans import (
@@ -25,6 +26,7 @@ from tensorfleet_service.records.spans import (
     integers,
     strings,
 )
+from tensorfleet_service.threads import unlocked
 
 Array = np.ndarray[Any, Any]
 
@@ -84,7 +86,7 @@ class Column:
 
 def fill_places(indices: Array, counts: Sequence[int] | Array) -> None:
     """Writes (row, position in the row) of all elements, given the number of elements of each row."""
-    rows = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    rows = unlocked.repeat(np.arange(len(counts), dtype=np.int64), counts)
     ends = np.cumsum(counts, dtype=np.int64)
     indices[:, -2] = rows
     indices[:, -1] = np.arange(len(rows), dtype=np.int64) - (ends - counts)[rows]
@@ -92,9 +94,7 @@ def fill_places(indices: Array, counts: Sequence[int] | Array) -> None:
 
 def object_array(items: Sequence[bytes]) -> Array:
     """A vector of strings."""
-    result = np.empty(len(items), object)
-    result[:] = items
-    return result
+    return string_arrays.vector(items)
 
 
 class Found(ABC):

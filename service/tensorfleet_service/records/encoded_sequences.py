@@ -18,6 +18,7 @@ from tensorfleet_service.records.columns import Array, Column, Found, Scanned, s
 from tensorfleet_service.records.examples import KINDS
 from tensorfleet_service.records.sequences import Fixed, Sequences, Sparse, index_steps, pad_steps
 from tensorfleet_service.records.spans import MISSING
+from tensorfleet_service.threads import unlocked
 
 
 class Irregular(Exception):
@@ -88,7 +89,7 @@ class EncodedSequences(Sequences):
         totals = native.native.scan_steps(self._items, lists, count, places, thread_count())
         if totals is None:
             raise Irregular
-        owners = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        owners = unlocked.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         bits, total, longest = totals
         found = Scanned(self._items, places, [bits], [total], [longest], owners)
         return lengths, _column(found, 0, feature), found

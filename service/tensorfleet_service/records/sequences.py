@@ -15,6 +15,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.example_pb2 import SequenceExample
 from tensorfleet_service.records.columns import Array, fill_places, object_array
 from tensorfleet_service.records.examples import invalid
+from tensorfleet_service.threads import unlocked
 
 _FIELDS = {dtypes.string: "bytes_list", dtypes.float32: "float_list", dtypes.int64: "int64_list"}
 _UNKNOWN = "<unknown>"
@@ -202,7 +203,7 @@ def index_steps(rows_and_columns: Array, lengths: Array, most: int, single: bool
         return rows_and_columns, shape[1:]
     rows = rows_and_columns[:, 0]
     indices = np.empty((len(rows), 3), np.int64)
-    indices[:, 0] = np.repeat(np.arange(len(lengths)), lengths)[rows]
+    indices[:, 0] = unlocked.repeat(np.arange(len(lengths)), lengths)[rows]
     indices[:, 1] = rows - (np.cumsum(lengths) - lengths)[indices[:, 0]]
     indices[:, 2] = rows_and_columns[:, 1]
     return indices, shape

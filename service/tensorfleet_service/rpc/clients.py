@@ -9,7 +9,6 @@ and sees a client that is gone: its step is cancelled.
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +21,15 @@ from tensorfleet.core import errors
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
 from tensorfleet.wire.connection import Connection
-from tensorfleet.wire.frames import Frame, FrameTooLarge, Kind, Method, encode, pack_error
+from tensorfleet.wire.frames import (
+    UNKNOWN_CALLABLE,
+    Frame,
+    FrameTooLarge,
+    Kind,
+    Method,
+    encode,
+    pack_error,
+)
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import blocks
 from tensorfleet_service.master.partial import PartialRuns
@@ -30,6 +37,7 @@ from tensorfleet_service.net import limits
 from tensorfleet_service.net.admission import client_of
 from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.net.timeouts import ORPHAN_SECONDS
+from tensorfleet_service.rpc.callables import Callables
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import ANYBODY, Principal
 from tensorfleet_service.threads.turns import Turns
@@ -37,7 +45,7 @@ from tensorfleet_service.threads.turns import Turns
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.master.session import MasterSession
-    from tensorfleet_service.master.signature import MasterSignature, SignatureKey
+    from tensorfleet_service.master.signature import MasterSignature
     from tensorfleet_service.master.step import MasterStep
     from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
@@ -59,9 +67,7 @@ class Clients:
         self._orphan_seconds = orphan_seconds
         self.deadlines = deadlines
         self.turns = Turns(max(blocks.thread_count(), 2))
-        self.signatures: dict[int, tuple[MasterSession, MasterSignature]] = {}
-        self.callables: dict[tuple[str, SignatureKey], int] = {}
-        """The numbers of the signatures: a client that forgets one, and asks again, gets the same."""
+        self.callables = Callables()
         self.partial: dict[str, PartialRuns] = {}
         self.traffic = Traffic()
         self.draining = False
@@ -174,10 +180,7 @@ class Clients:
     def forget(self, handle: str) -> None:
         """Drops what is known of a session that is closed."""
         self.partial.pop(handle, None)
-        for number in [i for i, (owner, _) in list(self.signatures.items()) if owner.handle == handle]:
-            self.signatures.pop(number, None)
-        for found in [known for known in list(self.callables) if known[0] == handle]:
-            self.callables.pop(found, None)
+        self.callables.forget(handle)
 
 
 class _Client:
@@ -252,14 +255,9 @@ class _Client:
 
     def _run(self, frame: Frame) -> None:
         self.busy = True
-        found = self._clients.signatures.get(frame.detail)
+        found = self._clients.callables.get(frame.detail)
         if found is None:
-            self._fail(
-                frame.number,
-                errors.AbortedError(
-                    None, None, "The session is not found: it was closed, or the server restarted."
-                ),
-            )
+            self._fail(frame.number, errors.AbortedError(None, None, UNKNOWN_CALLABLE))
             return
         session, signature = found
         handle = session.handle
@@ -387,9 +385,7 @@ class _Client:
         session = self._session(request.session_handle)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
-        # By which a connection runs it, and no other client should guess.
-        handle = clients.callables.setdefault((session.handle, signature.key), secrets.randbits(63))
-        clients.signatures[handle] = session, signature
+        handle = clients.callables.number(session, signature)
         try:
             self._session(session.handle)
         except errors.OpError:

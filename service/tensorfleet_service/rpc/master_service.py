@@ -46,6 +46,8 @@ class MasterService:
         self._lock = threading.Lock()
         self._requests: OrderedDict[int, None] = OrderedDict()
         self._signatures: dict[int, tuple[str, Any]] = {}
+        self._callables: dict[str, int] = {}
+        """How many callables a session has."""
         self._callable_ids = itertools.count()
         self._partial: dict[str, PartialRuns] = {}
         self._idle: dict[str, Deadline] = {}
@@ -193,6 +195,15 @@ class MasterService:
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
         with self._lock:
             session.check_open()
+            made = self._callables.get(session.handle, 0)
+            if made >= limits.MAX_CALLABLES:
+                raise errors.ResourceExhaustedError(
+                    None,
+                    None,
+                    f"Session {session.handle} has {made} callables, and may have {limits.MAX_CALLABLES}: "
+                    "release those that are not needed any longer",
+                )
+            self._callables[session.handle] = made + 1
             handle = next(self._callable_ids)
             self._signatures[handle] = session.handle, (signature, options.run_options)
         return master_pb2.MakeCallableResponse(handle=handle)
@@ -228,6 +239,7 @@ class MasterService:
             if found is None or found[0] != session.handle:
                 raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
             del self._signatures[request.handle]
+            self._callables[session.handle] -= 1
         return master_pb2.ReleaseCallableResponse()
 
     def _session(self, handle: str, call: Call) -> MasterSession:
@@ -265,6 +277,7 @@ class MasterService:
         with self._lock:
             idle = self._idle.pop(session, None)
             self._partial.pop(session, None)
+            self._callables.pop(session, None)
             for handle in [h for h, (owner, _) in self._signatures.items() if owner == session]:
                 del self._signatures[handle]
         if idle is not None:

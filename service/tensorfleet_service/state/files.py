@@ -12,10 +12,11 @@ that is replaced by a link meanwhile is an error, never a way out.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
@@ -74,14 +75,28 @@ class ConfinedFiles(Files):
 
     def open_for_read(self, path: str) -> BinaryIO:
         with self._place(path, writes=False) as (directory, name):
-            return _regular(os.open(name, os.O_RDONLY | _OPEN, dir_fd=directory), path, "rb")
+            file = _regular(os.open(name, os.O_RDONLY | _OPEN, dir_fd=directory), path, "rb")
+        with _closed_on_error(file):
+            self._check_names(file, path)
+        return file
 
     def open_for_write(self, path: str, mode: WriteMode = "wb") -> BinaryIO:
         with self._place(path, writes=True) as (directory, name):
             flags = os.O_WRONLY | _CREATE[mode] | _OPEN
             file = _regular(os.open(name, flags, _FILE_MODE, dir_fd=directory), path, mode)
-        if mode == "wb":
-            file.truncate(0)
+            with _closed_on_error(file):
+                if self._check_names(file, path):
+                    if mode == "ab":
+                        raise errors.PermissionDeniedError(
+                            None, None, f"{path!r} has another name besides, which may be anywhere"
+                        )
+                    # What is written belongs to this name alone; under others the file stays what it is.
+                    file.close()
+                    os.unlink(name, dir_fd=directory)
+                    new = os.O_WRONLY | _CREATE["xb"] | _OPEN
+                    file = _regular(os.open(name, new, _FILE_MODE, dir_fd=directory), path, mode)
+                if mode == "wb":
+                    file.truncate(0)
         return file
 
     def stat(self, path: str) -> os.stat_result:
@@ -159,11 +174,16 @@ class ConfinedFiles(Files):
         for kept in self._kept:
             for place in (kept, os.path.realpath(kept)):  # they differ if a link leads there
                 if _is_inside(real, place) or (itself and _is_inside(place, real)):
-                    raise errors.PermissionDeniedError(
-                        None,
-                        None,
-                        f"{path!r} belongs to the credentials of this machine, which ops may not use",
-                    )
+                    raise _kept_error(path)
+
+    def _check_names(self, file: BinaryIO, path: str) -> bool:
+        """Whether an open file has other names besides; PermissionDeniedError if one is of a credential."""
+        found = os.fstat(file.fileno())
+        if found.st_nlink < 2:
+            return False
+        if (found.st_dev, found.st_ino) in _identities(self._kept):
+            raise _kept_error(path)
+        return True
 
     def _refusal(self, path: str, writes: bool) -> errors.PermissionDeniedError:
         directories, setting = (self._write, WRITE_PATHS) if writes else (self._read, READ_PATHS)
@@ -175,6 +195,32 @@ class ConfinedFiles(Files):
             f"{path!r} may not be {done}: on this task, ops may have files {done} {inside}. Use "
             f"a path there, or have whoever runs the task name the directory in {setting}.",
         )
+
+
+@contextmanager
+def _closed_on_error(file: BinaryIO) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        file.close()
+        raise
+
+
+def _kept_error(path: str) -> errors.PermissionDeniedError:
+    text = f"{path!r} belongs to the credentials of this machine, which ops may not use"
+    return errors.PermissionDeniedError(None, None, text)
+
+
+def _identities(places: Iterable[str]) -> set[tuple[int, int]]:
+    """The files at some places and below them."""
+    found = set()
+    for place in places:
+        below = (os.path.join(at, name) for at, _, names in os.walk(place) for name in names)
+        for path in itertools.chain([place], below):
+            with suppress(OSError):
+                status = os.stat(path)
+                found.add((status.st_dev, status.st_ino))
+    return found
 
 
 def _entered(name: str, directory: int, path: str) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+import tensorfleet as tf
 from tensorfleet.core import shapes
 from tensorfleet.core.dimension import Dimension
 from tensorfleet.core.shapes import Dims, TensorShape
@@ -124,7 +125,7 @@ def test_shapes_can_be_made_from(source: object, expected: Dims) -> None:
 
 def test_shapes_cannot_be_made_from() -> None:
     with pytest.raises(TypeError, match="Dimension value must be integer or None"):
-        TensorShape([1.5])
+        TensorShape([1j])
     with pytest.raises(TypeError, match=r"^Failed to convert ''ab'' to a shape: ''a''could not be converted"):
         TensorShape("ab")
     with pytest.raises(ValueError, match="Dimension -1 must be >= 0"):
@@ -204,3 +205,19 @@ def test_joining_and_comparing() -> None:
     assert pickle.loads(pickle.dumps(shape)) == shape
     assert not TensorShape(None)
     assert TensorShape([])
+
+
+@pytest.mark.parametrize("size", [4 / 2, np.float32(2)])
+def test_whole_floats_are_sizes(size: float) -> None:
+    """What `/` makes of sizes is one, as in version 1."""
+    assert TensorShape([size, None]).as_list() == [2, None]
+    assert type(Dimension(size).value) is int
+    assert tf.zeros([3, size]).shape == tf.ones([3, size]).shape == [3, 2]
+    assert tf.placeholder(tf.float32, [None, size]).shape.as_list() == [None, 2]
+    assert tf.constant(1.0, shape=[size]).shape == [2]
+
+
+@pytest.mark.parametrize("size", [2.5, float("inf"), float("nan"), -1.0])
+def test_other_floats_are_none(size: float) -> None:
+    with pytest.raises(ValueError, match=r"Ambiguous dimension|must be >= 0"):
+        Dimension(size)

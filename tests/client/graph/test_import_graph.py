@@ -166,11 +166,11 @@ def test_contradictions_are_told_in_tensorflows_words(
 def test_unknown_op_and_arguments_of_other_types() -> None:
     with pytest.raises(tf.errors.NotFoundError, match="Op type not registered 'NoSuchOp'"):
         tf.import_graph_def(parse("node {name: 'n' op: 'NoSuchOp'}"))
-    with pytest.raises(TypeError, match="Argument `graph_def` must be a GraphDef proto"):
+    with pytest.raises(TypeError, match="graph_def must be a GraphDef proto"):
         tf.import_graph_def("x")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="`return_elements` must be a list of strings"):
+    with pytest.raises(TypeError, match="return_elements must be a list of strings"):
         tf.import_graph_def(parse(CONST), return_elements=[3])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="All keys for argument `input_map` must be strings"):
+    with pytest.raises(TypeError, match="input_map must be a dictionary mapping strings"):
         tf.import_graph_def(parse(CONST), input_map={1: 2})  # type: ignore[dict-item]
 
 
@@ -225,3 +225,12 @@ def test_what_shapes_told_of_a_graph_does_not_hold_where_it_is_imported(
     x, gradient = tf.import_graph_def(exported, inputs, return_elements=["x:0", "gradient:0"])
     with tf.Session() as session:
         assert session.run(gradient, {x: np.ones([4, 7, 7, 1])}).shape == (4, 7, 7, 1)
+
+
+@pytest.mark.parametrize("text", ["a:", "^a:0", "a:x", "a:0:1"])
+def test_a_malformed_input_is_unknown(text: str) -> None:
+    message = tf.GraphDef()
+    message.node.add(name="a", op="NoOp")
+    message.node.add(name="b", op="NoOp", input=[text])
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="Node 'b': Unknown input node"):
+        tf.import_graph_def(message)

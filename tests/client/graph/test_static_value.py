@@ -32,3 +32,9 @@ def test_equality_of_known_values() -> None:
         assert tf.get_static_value(tf.equal([1, 2], [1, 3])).tolist() == [True, False]
         assert not tf.get_static_value(tf.not_equal("a", "a"))
         assert tf.get_static_value(tf.equal(1, tf.placeholder(tf.int32, []))) is None
+
+
+def test_rows_of_a_matrix_are_no_sizes() -> None:
+    with tf.Graph().as_default():
+        rows = tf.unstack(tf.constant([[0], [2]]))
+        assert tf.slice(tf.zeros([3]), rows[1], [1]).shape == [1]

@@ -205,6 +205,24 @@ def test_an_op_gets_at_no_file_elsewhere(op_type: str, tmp_path: Path) -> None:
     USES[op_type](os.fsencode(allowed / "model"), confined)
 
 
+@pytest.mark.parametrize("op_type", USES)
+def test_a_path_may_be_no_text(op_type: str, tmp_path: Path) -> None:
+    """It is bytes to the system; what is nowhere found is an error of its caller."""
+    folder = tmp_path / ALLOWED
+    folder.mkdir()
+    resources = Resources(files=ConfinedFiles([], [str(folder)]))
+    prefix = os.fsencode(folder) + b"/\xff\xe9"
+    if op_type not in ("CreateSummaryFileWriter", "PrintV2"):  # by an attribute, which is text
+        save(prefix, resources)
+    if op_type == "FixedUnigramCandidateSampler":
+        inputs = {"num_true": 1, "num_sampled": 1, "unique": True, "range_max": 1, "vocab_file": prefix}
+        with pytest.raises(errors.InvalidArgumentError, match="not valid text"):
+            run_op(op_type, np.zeros((1, 1), np.int64), resources=resources, **inputs)
+        return
+    with contextlib.suppress(errors.NotFoundError, errors.InvalidArgumentError):
+        USES[op_type](prefix, resources)
+
+
 def test_all_ops_of_files_are_known() -> None:
     """An op type with a name like those is in USES, or does nothing to files."""
     here = {"PyFunc", "PyFuncStateless", "DebugGradientIdentity", "DebugGradientRefIdentity", "CacheDataset"}

@@ -340,6 +340,12 @@ DEFECT = "A defect of the kernel of Square: the log of its task has the tracebac
         (IndexError("bad"), errors.InternalError, f"IndexError: bad. {DEFECT}"),
         (RuntimeError("odd"), errors.InternalError, f"RuntimeError: odd. {DEFECT}"),
         (errors.OutOfRangeError(None, None, "empty"), errors.OutOfRangeError, "empty"),
+        (
+            UnicodeDecodeError("utf-8", b"\xff", 0, 1, "odd"),
+            errors.InvalidArgumentError,
+            "A string that Square takes as text is not valid utf-8: "
+            "'utf-8' codec can't decode byte 0xff in position 0: odd",
+        ),
     ],
     ids=repr,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tensorfleet_service.executor import evaluate as evaluation
 from tensorfleet_service.executor.evaluate import evaluate_node
 from tensorfleet_service.graph.graph import Node, describe
 from tensorfleet_service.graph.session_graph import SessionGraph
+from tensorfleet_service.master import folding
 from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
@@ -259,6 +261,46 @@ def test_what_takes_long_is_left_to_steps(monkeypatch: pytest.MonkeyPatch) -> No
         assert "StaticRegexReplace" not in steps_of([replaced])
         monkeypatch.setattr(evaluation, "_SECONDS", 0.0)
         assert "StaticRegexReplace" in steps_of([replaced])
+
+
+@pytest.mark.parametrize(
+    ("op", "build"),
+    [
+        ("DecodeCSV", lambda: tf.io.decode_csv(tf.constant("1," * 40_000 + "1"), [[0]] * 40_001)[0]),
+        (
+            "StringSplit",
+            lambda: tf.string_split(["a " * 40_000]).values,
+        ),
+        ("StringLength", lambda: tf.strings.length(tf.constant(["a"] * 5_000))),
+        ("MaxPool", lambda: tf.nn.max_pool(tf.ones([1, 80, 80, 1]), [1, 80, 80, 1], [1, 1, 1, 1], "SAME")),
+        ("MatrixInverse", lambda: tf.linalg.inv(tf.eye(80) * 2.0)),
+        ("DecodePng", lambda: tf.image.decode_png(tf.constant(b"no image"))),
+    ],
+)
+def test_inputs_bound_what_folding_takes(op: str, build: Callable[[], tf.Tensor]) -> None:
+    """Whether or not the kernel looks how long it has computed: it is not called."""
+    asked: list[str] = []
+
+    def record(node: Node, values: list[Any]) -> Any:
+        asked.append(node.op)
+        return evaluate_node(node, values)
+
+    with tf.Graph().as_default() as built:
+        fetch = build()
+    definition = SessionGraph()
+    definition.extend(built.as_graph_def())
+    nodes = prune(definition, [], [fetch.name], [])
+    place(nodes, DEVICES, DEVICES[0])
+    assert op in [node.op for node in optimize(nodes, record, ALL)]
+    assert op not in asked
+
+
+def test_a_signature_folds_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "TOTAL_SECONDS", 10.0)
+    clock = iter(range(0, 1000, 3))
+    monkeypatch.setattr(folding, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    text = "n0 = Const() value=1.0\n" + "".join(f"n{i + 1} = Neg(n{i})\n" for i in range(6))
+    assert [node.op for node in optimized(text, [], ["n6"])] == ["Const", "Neg", "Neg", "_Retval"]
 
 
 def test_gradients_of_a_broadcast_need_one_sum(x: tf.Tensor) -> None:

@@ -6,14 +6,18 @@ import gc
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.proto import master_pb2
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.session import MasterSession
+from tensorfleet_service.net import limits
 from tensorfleet_service.rpc.master_service import MasterService
+from tensorfleet_service.security.principal import ANYBODY
 from tests.until import until
 
 SESSIONS = 5
@@ -42,6 +46,16 @@ def use(target: str) -> tf.Session:
 def living(of: type) -> list[Any]:
     gc.collect()
     return [each for each in gc.get_objects() if type(each) is of]
+
+
+def service_of(server: tf.train.Server) -> MasterService:
+    (service,) = (
+        each
+        for each in living(MasterService)
+        if each._master is server._task._master  # type: ignore[attr-defined]
+    )
+    assert isinstance(service, MasterService)
+    return service
 
 
 @pytest.fixture
@@ -80,13 +94,30 @@ def test_sessions_that_were_reset_leave_nothing(
     assert len(made) == SESSIONS
     tf.Session.reset(server.target)
     until(lambda: not remaining(made))  # also by the threads that answered
-    (service,) = (
-        each
-        for each in living(MasterService)
-        if each._master is server._task._master  # type: ignore[attr-defined]
-    )
-    assert isinstance(service, MasterService)
-    assert [service._signatures, service._partial, service._idle] == [{}, {}, {}]
+    service = service_of(server)
+    assert [service._signatures, service._callables, service._partial, service._idle] == [{}, {}, {}, {}]
     for session in sessions:
         with suppress(tf.errors.AbortedError):
             session.close()
+
+
+def test_callables_are_bounded_until_they_are_released(
+    server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TensorFlow's clients make them by gRPC, and release them; ours do not ask for any there."""
+    monkeypatch.setattr(limits, "MAX_CALLABLES", 2)
+    service = service_of(server)
+    with tf.Graph().as_default():
+        x = tf.constant(1.0, name="x")
+        with tf.Session(server.target) as session:
+            assert session.run(x) == 1.0
+            handle = session._transport._handle  # type: ignore[attr-defined]
+            call: Any = SimpleNamespace(principal=ANYBODY)
+            make = master_pb2.MakeCallableRequest(session_handle=handle)
+            make.options.fetch.append("x:0")
+            first, _ = (service.make_callable(make, call).handle for _ in range(2))
+            with pytest.raises(tf.errors.ResourceExhaustedError, match="has 2 callables, and may have 2"):
+                service.make_callable(make, call)
+            release = master_pb2.ReleaseCallableRequest(session_handle=handle, handle=first)
+            service.release_callable(release, call)
+            service.make_callable(make, call)

@@ -238,3 +238,32 @@ def test_credentials_are_kept_from_ops_in_their_own_directories(
     with files.open_for_write(str(pki / "else")) as file:
         file.write(b"1")
     assert sorted(files.names_in(str(pki))) == ["else", "new", "tokens.json"]
+
+
+def test_other_names_of_a_file_lead_nowhere(places: dict[str, Path]) -> None:
+    """Another user of the machine may be able to make one, in a directory of all."""
+    key, folder, outside = places["other"] / "key", places["other"] / "clusters", places["other"] / "file"
+    key.write_text("secret")
+    folder.mkdir()
+    (folder / "token").write_text("token")
+    files = ConfinedFiles([], [str(places["write"])], kept=[str(key), str(folder)])
+    link = places["write"] / "link"
+    for kept in (key, folder / "token"):
+        os.link(kept, link)
+        for mode in ("wb", "ab"):
+            with pytest.raises(errors.PermissionDeniedError, match="credentials"):
+                files.open_for_write(str(link), mode)  # type: ignore[arg-type]
+        with pytest.raises(errors.PermissionDeniedError, match="credentials"):
+            files.open_for_read(str(link))
+        link.unlink()
+    assert (key.read_text(), (folder / "token").read_text()) == ("secret", "token")
+    os.link(outside, link)
+    assert read(files, link) == b"other"
+    with pytest.raises(errors.PermissionDeniedError, match="another name"):
+        files.open_for_write(str(link), "ab")
+    with files.open_for_write(str(link)) as file:
+        file.write(b"new")
+    assert (link.read_text(), outside.read_text()) == ("new", "other")
+    with files.open_for_write(str(link), "ab") as file:
+        file.write(b"er")
+    assert link.read_text() == "newer"

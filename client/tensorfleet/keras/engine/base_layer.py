@@ -335,7 +335,8 @@ class Layer(TrackingLayer, LayerEnds):
             arguments.pop("mask", None)
 
     def _take_training(self, args: Any, arguments: dict[str, Any]) -> Any:
-        """The training argument of the call: given, or that of the layer around, or the learning phase."""
+        """The training argument of the call: given, or that of the layer around, or None: the learning phase
+        is left to the layer."""
         if not self._expects("training"):
             return context.current_training()
         position = self._call_arguments().index("training")
@@ -344,8 +345,6 @@ class Layer(TrackingLayer, LayerEnds):
         training = arguments.get("training")
         if training is None:
             training = context.current_training()
-        if training is None:
-            training = K.learning_phase()
         arguments["training"] = training
         return training
 

@@ -170,11 +170,12 @@ class Model(SavingModel):
             for i, (shape, dtype) in enumerate(shapes)
         ]
         self.input_names = [f"input_{i + 1}" for i in range(len(tensors))]
+        inputs: Any = tensors if isinstance(x, (list, tuple)) else tensors[0]
         if isinstance(x, dict):
             self.input_names = sorted(x)
-            outputs = self(dict(zip(self.input_names, tensors, strict=True)))
-        else:
-            outputs = self(tensors if isinstance(x, (list, tuple)) else tensors[0])
+            inputs = dict(zip(self.input_names, tensors, strict=True))
+        arguments = {"training": K.learning_phase()} if self._expects("training") else {}
+        outputs = self(inputs, **arguments)
         self.inputs, self.outputs = tensors, nest.flatten(outputs)
         self._nested_outputs = outputs
         count = len(self.outputs)

@@ -138,7 +138,7 @@ class Dropout(Layer):
         if isinstance(self.rate, (int, float)) and self.rate == 0:
             return ops.identity(inputs)
         outputs = ops.smart_cond(
-            training,
+            K.learning_phase() if training is None else training,
             lambda: ops.dropout(
                 inputs, noise_shape=self._noise_shape(inputs), seed=self.seed, rate=self.rate
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorfleet.keras import ops
+from tensorfleet.keras import backend as K, ops
 from tensorfleet.keras.engine.base_layer import Layer
 
 
@@ -18,6 +18,8 @@ class _Noise(Layer):
         raise NotImplementedError
 
     def call(self, inputs: Any, training: Any = None) -> Any:
+        if training is None:
+            training = K.learning_phase()
         outputs = ops.smart_cond(training, lambda: self._noised(inputs), lambda: ops.identity(inputs))
         outputs.set_shape(inputs.shape)
         return outputs

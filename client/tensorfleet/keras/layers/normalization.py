@@ -188,6 +188,8 @@ class BatchNormalization(_Normalization):
         self.built = True
 
     def call(self, inputs: Any, training: Any = None) -> Any:
+        if training is None:
+            training = K.learning_phase()
         outputs, mean, variance = (self._fused if self.fused else self._composed)(inputs, training)
         if ops.known_predicate(training) is not False:
             self._move(self.moving_mean, mean, training)

@@ -16,7 +16,7 @@ from tensorfleet.ops.control_flow.control import group
 from tensorfleet.ops.control_flow.control_flow_contexts import ControlFlowContext, output_context
 from tensorfleet.ops.data_flow import mutexes  # noqa: F401 - defines the ops
 
-_EXECUTIONS = "critical_section_executions"
+EXECUTIONS = "critical_section_executions"
 
 
 class _Execution(NamedTuple):
@@ -126,7 +126,7 @@ class CriticalSection:
             for tensor in operation.inputs
             if (tensor.dtype is dtypes.resource or tensor.dtype.is_ref) and tensor is not self._handle
         )
-        executions = graph.get_collection_ref(_EXECUTIONS)
+        executions = graph.get_collection_ref(EXECUTIONS)
         for other in executions:
             shared = resources & other.resources
             if other.handle is self._handle or not shared:

@@ -62,8 +62,10 @@ class Template:
 
     @property
     def variable_scope_name(self) -> str | None:
-        """The scope's name."""
-        return None if self._scope is None else self._scope.name
+        """The prefix of its variables' names: the scope's name, with a slash; None before the first call."""
+        if self._scope is None:
+            return None
+        return f"{self._scope.name.removesuffix('/')}/" if self._scope.name else ""
 
     def _collected(self, key: str) -> list[Any]:
         return [] if self._scope is None else get_collection(key, self._scope.name + "/")

@@ -40,6 +40,17 @@ class VariableStore:
             return getter(getter=self._get, name=name, **arguments)
         return self._get(name, **arguments)
 
+    def get_variable(
+        self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, **arguments: Any
+    ) -> Any:
+        """The variable of that full name, as `tf.get_variable` makes it without a scope.
+
+        Raises:
+            ValueError: as by `tf.get_variable`.
+        """
+        getter = arguments.pop("custom_getter", None)
+        return self.get(name, getter, shape=shape, dtype=dtype, initializer=initializer, **arguments)
+
     def _get(
         self,
         name: str,

@@ -143,9 +143,11 @@ class Variable(metaclass=VariableMeta):
             )
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
+        if synchronization is not None and not isinstance(synchronization, VariableSynchronization):
+            raise ValueError(f"Invalid variable synchronization mode: {synchronization}")
+        if aggregation is not None and not isinstance(aggregation, VariableAggregation):
+            raise ValueError(f"Invalid variable aggregation mode: {aggregation}")
         on_read = synchronization is VariableSynchronization.ON_READ
-        if on_read and trainable:
-            raise ValueError("A variable that is synchronized on read cannot be trainable.")
         self._trainable = not on_read if trainable is None else bool(trainable)
         self._constraint = constraint
         self._synchronization = synchronization or VariableSynchronization.AUTO

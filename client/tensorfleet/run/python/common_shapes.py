@@ -31,3 +31,25 @@ def call_cpp_shape_fn(op: Any, require_shape_fn: bool = True) -> dict[str, Any]:
 def broadcast_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """The shape that two shapes broadcast to."""
     return tf.broadcast_static_shape(TensorShape(shape_x), TensorShape(shape_y))
+
+
+def has_fully_defined_shape(tensor: Any) -> bool:
+    """Whether all static sizes of a tensor are known."""
+    return bool(tensor.shape.is_fully_defined())
+
+
+def rank(tensor: Any) -> int | None:
+    """The static rank; None if it is unknown."""
+    found: int | None = tf.convert_to_tensor(tensor).shape.ndims
+    return found
+
+
+def is_broadcast_compatible(shape_x: Any, shape_y: Any) -> bool:
+    """Whether two shapes are known to broadcast: false for unknown ranks."""
+    if shape_x.ndims is None or shape_y.ndims is None:
+        return False
+    try:
+        tf.broadcast_static_shape(shape_x, shape_y)
+    except ValueError:
+        return False
+    return True

@@ -76,3 +76,51 @@ def IsLoopEnter(op: Any) -> bool:
 def IsLoopExit(op: Any) -> bool:
     """Whether an operation brings a value out of a loop."""
     return op.type in ("Exit", "RefExit")
+
+
+def IsCondSwitch(op: Any) -> bool:
+    """Whether an operation is the Switch of a conditional."""
+    if not IsSwitch(op) or not op.outputs:
+        return False
+    # Those of one conditional may have outputs without consumers; those of a loop have a LoopCond.
+    return not IsLoopSwitch(op)
+
+
+def IsCondMerge(op: Any) -> bool:
+    """Whether an operation is the Merge of a conditional."""
+    return IsMerge(op) and bool(op.inputs) and not IsLoopMerge(op)
+
+
+def IsLoopSwitch(op: Any) -> bool:
+    """Whether an operation is the Switch of a loop."""
+    return IsSwitch(op) and op.inputs[1].op.type == "LoopCond"
+
+
+def IsLoopMerge(op: Any) -> bool:
+    """Whether an operation is the Merge of a loop."""
+    return IsMerge(op) and any(source.op.type == "NextIteration" for source in op.inputs)
+
+
+def GetOutputContext(op: Any) -> Any:
+    """The context of an operation's outputs: for one that leaves a loop, the context around it."""
+    ctxt = op._get_control_flow_context()
+    return ctxt.outer_context if IsLoopExit(op) and ctxt is not None else ctxt
+
+
+def IsContainingContext(ctxt: Any, maybe_containing_ctxt: Any) -> bool:
+    """Whether a context is, or lies in, another one; None is the outermost."""
+    while ctxt is not maybe_containing_ctxt:
+        if ctxt is None:
+            return False
+        ctxt = ctxt.outer_context
+    return True
+
+
+def OpInContext(op: Any, ctxt: Any) -> bool:
+    """Whether an operation lies in a context."""
+    return IsContainingContext(op._get_control_flow_context(), ctxt)
+
+
+def TensorInContext(tensor: Any, ctxt: Any) -> bool:
+    """Whether a tensor's operation lies in a context."""
+    return OpInContext(tensor.op, ctxt)

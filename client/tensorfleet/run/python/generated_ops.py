@@ -38,7 +38,8 @@ def _function(op_type: str) -> Callable[..., Any]:
 
 
 def __getattr__(name: str) -> Any:
-    op_type = None if name.startswith("__") else _by_snake().get(name.lstrip("_"))
+    # Op types' own names are there, too.
+    op_type = name if op_def.lookup(name) is not None else _by_snake().get(name.lstrip("_"))
     if op_type is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = globals()[name] = _function(op_type)
@@ -47,4 +48,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     # Until 1.9 the functions that no public name stands for began with an underscore.
-    return sorted({*globals(), *_by_snake(), *(f"_{name}" for name in _by_snake())})
+    return sorted({*globals(), *op_def.registered(), *_by_snake(), *(f"_{name}" for name in _by_snake())})

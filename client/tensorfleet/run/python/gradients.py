@@ -57,3 +57,9 @@ def batch_jacobian(
     made = tf.reshape(by_row, tf.concat([tf.shape(output), tf.shape(inp)[1:]], 0))
     made.set_shape(output.shape.concatenate(inp.shape[1:]))
     return made
+
+
+def is_trainable(tensor_or_variable: Any) -> bool:
+    """Whether there are gradients of its dtype."""
+    kinds = (*(tf.float16, tf.float32, tf.float64, tf.bfloat16), *(tf.complex64, tf.complex128))
+    return tensor_or_variable.dtype.base_dtype in (*kinds, tf.resource, tf.variant)

@@ -90,3 +90,8 @@ def transform_features(features: Mapping[Any, Any], feature_columns: Any) -> dic
     """What each column makes of the features (`_transform_features`)."""
     cache = LazyBuilder(features)
     return {column: cache.get(column) for column in base.normalized(feature_columns)}
+
+
+def is_feature_column_v2(feature_columns: Any) -> bool:
+    """Whether all columns are of the second interface, which those of this library have."""
+    return all(isinstance(column, base.FeatureColumn) for column in feature_columns)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import tensorfleet as tf
 from tensorfleet.graph import gradient_registry
 from tensorfleet.graph.framework import graph_of
-from tensorfleet.graph.graph import Graph, get_default_graph
+from tensorfleet.graph.graph import Graph, get_default_graph, is_nested
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 
@@ -158,3 +158,13 @@ def inside_function() -> bool:
 
 def set_shapes_for_outputs(op: Operation) -> None:
     """Does nothing: an operation's outputs have their shapes since it was made."""
+
+
+def name_from_scope_name(name: str) -> str:
+    """The name of an operation whose scope this is, as `tf.name_scope` gives it: without the slash."""
+    return name.removesuffix("/")
+
+
+def has_default_graph() -> bool:
+    """Whether a block of `Graph.as_default` is under way in this thread."""
+    return is_nested()

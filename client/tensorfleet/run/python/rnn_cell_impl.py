@@ -12,6 +12,9 @@ from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.rnn.cell import check_cell, check_inputs_and_state
 
+# What the error for an object that is no cell says.
+ASSERT_LIKE_RNNCELL_ERROR_REGEXP = "is not an RNNCell"
+
 BIAS_VARIABLE_NAME, WEIGHTS_VARIABLE_NAME = "bias", "kernel"
 
 

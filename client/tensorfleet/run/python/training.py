@@ -68,7 +68,7 @@ def weighted_moving_average(
                 trainable=False,
                 collections=collections,
             )
-            for variable, part in (("value", value), ("weight", weight))
+            for variable, part in (("value_x_weight", value), ("weight", weight))
         ]
         numerator = assign_moving_average(made[0], value * weight, decay, zero_debias=False)
         denominator = assign_moving_average(made[1], weight, decay, zero_debias=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, shape_text
 
@@ -21,7 +21,7 @@ def empty(node: KernelNode) -> Kernel:
         if any(size < 0 for size in dims):
             raise invalid(f"Dimension {min(dims)} must be >= 0")
         if dtype is dtypes.string:
-            return np.full(dims, b"", object)
+            return string_arrays.filled(dims, b"")
         # Zeros even without `init`, as the earlier content of the memory must not leak.
         return xp.zeros(dims, dtype.np)[()]
 
@@ -69,7 +69,7 @@ def inplace(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("DeepCopy")
+@array_kernel("DeepCopy", moves=True)
 def deep_copy(node: KernelNode) -> Kernel:
     return lambda x: x.copy()
 
@@ -81,7 +81,7 @@ def fake_param(node: KernelNode) -> Kernel:
     shape = tuple(size or 0 for size in dims or ())
     if dtype.np is None:
         return lambda: None
-    value = np.zeros(shape, dtype.np) if dtype is not dtypes.string else np.full(shape, b"", object)
+    value = np.zeros(shape, dtype.np) if dtype is not dtypes.string else string_arrays.filled(shape, b"")
     return lambda: value
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, string_arrays
 from tensorfleet.ops.array.constants import range_size
 from tensorfleet_service.kernels import variants
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, shape_text
 from tensorfleet_service.kernels.variant_messages import from_messages
+from tensorfleet_service.threads.running import check as check_step
 
 
 @kernel("Const")
@@ -40,7 +41,7 @@ def fill(node: KernelNode) -> Kernel:
         return xp.full(shape, value, dtype)
 
     def strings(dims: Any, value: Any) -> Any:
-        return np.full(dims.tolist(), value, object)
+        return string_arrays.filled(dims.tolist(), value.item(), check_step)
 
     return strings if node.output_types[0] is dtypes.string else run
 
@@ -49,7 +50,7 @@ def fill(node: KernelNode) -> Kernel:
 def zeros_like(node: KernelNode) -> Kernel:
     xp, dtype = node.xp, node.output_types[0].np
     if node.output_types[0] is dtypes.string:
-        return lambda x: np.full(x.shape, b"", object)
+        return lambda x: string_arrays.filled(x.shape, b"")
     if node.output_types[0] is dtypes.variant:
         return lambda x: variants.zeros_like(x, xp)
     return lambda x: xp.zeros(x.shape, dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.devices.native import add_rows
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
@@ -86,6 +86,8 @@ def taken(xp: Any, params: Any, indices: Any, axis: int) -> Any:
     size = params.shape[axis]
     if array_module(xp, params) is np:
         check_range(indices, size)
+        if params.dtype == object and indices.size * params.size >= string_arrays.LARGE * max(size, 1):
+            return string_arrays.moved(lambda numbers: numbers.take(indices, axis), (params,))
         return params.take(indices, axis)
     if not size:
         return xp.zeros((*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]), params.dtype)
@@ -104,7 +106,7 @@ def check_range(indices: Any, limit: int) -> None:
         raise invalid(f"{where} = {int(indices[tuple(bad)])} is not in [0, {limit})")
 
 
-@array_kernel("GatherNd")
+@array_kernel("GatherNd", moves=True)
 def gather_nd(node: KernelNode) -> Kernel:
     xp, ignore = node.xp, node.attrs["bad_indices_policy"] == b"IGNORE"
 
@@ -171,7 +173,7 @@ def scatter_nd(node: KernelNode) -> Kernel:
         dims = shape.tolist()
         if min(dims, default=0) < 0:
             raise invalid(f"Dimension {min(dims)} must be >= 0")
-        result = np.full(dims, b"", object) if dtype is dtypes.string else xp.zeros(dims, dtype.np)
+        result = string_arrays.filled(dims, b"") if dtype is dtypes.string else xp.zeros(dims, dtype.np)
         return _scatter(xp, _add, result, indices, updates, ignore, _scatter_nd_error)  # strings are joined
 
     return run

@@ -17,13 +17,13 @@ from tensorfleet_service.kernels.values import (
 )
 
 
-@array_kernel("ConcatV2")
+@array_kernel("ConcatV2", moves=True)
 def concat_v2(node: KernelNode) -> Kernel:
     concat = _concat(node, "axis")
     return lambda *inputs: concat(inputs[-1], inputs[:-1])
 
 
-@array_kernel("Concat")
+@array_kernel("Concat", moves=True)
 def concat(node: KernelNode) -> Kernel:
     concat = _concat(node, "concat_dim")
     return lambda axis, *values: concat(axis, values)
@@ -108,7 +108,7 @@ def _spaced(sizes: list[int]) -> str:
     return " ".join(map(str, sizes))
 
 
-@array_kernel("Pack")
+@array_kernel("Pack", moves=True)
 def pack(node: KernelNode) -> Kernel:
     xp, axis = node.xp, node.attrs["axis"]
 
@@ -149,7 +149,7 @@ def pack(node: KernelNode) -> Kernel:
     return scalars if xp is np and plain else run
 
 
-@array_kernel("ParallelConcat")
+@array_kernel("ParallelConcat", moves=True)
 def parallel_concat(node: KernelNode) -> Kernel:
     xp = node.xp
     return lambda *values: xp.concatenate(values, 0)

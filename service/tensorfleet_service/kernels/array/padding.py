@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, string_arrays
 from tensorfleet.wire.frames import MAX_RANK
 from tensorfleet_service.kernels.array.shaping import spread
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
@@ -46,6 +47,8 @@ def tile(node: KernelNode) -> Kernel:
         if all(d == 1 or count == 1 for d, count in zip(x.shape, counts, strict=True)):
             # Only single elements are repeated, as by gradients of sums: no need to copy block by block.
             return spread(xp, x, [d * count for d, count in zip(x.shape, counts, strict=True)])
+        if x.dtype == object and x.size * math.prod(counts) >= string_arrays.LARGE:
+            return string_arrays.moved(lambda numbers: _tiled(xp, numbers, counts), (x,))
         return _tiled(xp, x, counts)
 
     return run

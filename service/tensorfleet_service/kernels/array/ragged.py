@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet_service.kernels.array.row_splits import checked_splits
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 MAX_VALUES = 1 << 31
 """Limit on the values of a range."""
@@ -103,8 +104,8 @@ def _outputs(values: tuple[Any, ...]) -> Any:
 def _spans(starts: Any, lengths: Any) -> Any:
     """The indices in spans that begin at `starts`, one after the other."""
     total = int(lengths.sum())
-    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.arange(total) - before + np.repeat(starts, lengths)
+    before = unlocked.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.arange(total) - before + unlocked.repeat(starts, lengths)
 
 
 @array_kernel("RaggedTensorToSparse")
@@ -123,11 +124,11 @@ def to_sparse(node: KernelNode) -> Kernel:
         columns: list[Any] = []
         for array in splits:
             lengths = np.diff(array)
-            rows = np.repeat(np.arange(len(lengths)), lengths)
+            rows = unlocked.repeat(np.arange(len(lengths)), lengths)
             columns = [column[rows] for column in columns] if columns else [rows]
             columns.append(np.arange(int(array[-1])) - array[:-1][rows])
         width = math.prod(inner)
-        columns = [np.repeat(column, width) for column in columns]
+        columns = [unlocked.repeat(column, width) for column in columns]
         for axis in range(len(inner)):
             block = np.arange(width) // math.prod(inner[axis + 1 :]) % inner[axis]
             columns.append(np.tile(block, len(values)))
@@ -173,7 +174,7 @@ def to_tensor(node: KernelNode) -> Kernel:
         for row in lengths:
             if len(row) != len(places[0]):
                 raise invalid("Row partitions do not fit each other")
-            rows = np.repeat(np.arange(len(row)), row)
+            rows = unlocked.repeat(np.arange(len(row)), row)
             starts = np.cumsum(row) - row
             places = [place[rows] for place in places]
             places.append(np.arange(len(rows)) - starts[rows])
@@ -256,7 +257,7 @@ def fill_empty_rows(node: KernelNode) -> Kernel:
         result[...] = host_array(default)[()]
         result[places] = host_array(values)
         made = result if result.dtype == object else node.xp.asarray(result)
-        return np.repeat(np.arange(total), sizes), made, empty, places
+        return unlocked.repeat(np.arange(total), sizes), made, empty, places
 
     return run
 

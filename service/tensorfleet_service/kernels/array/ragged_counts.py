@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet_service.kernels.array.row_splits import checked_splits
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 
 @kernel("RaggedBincount", "SparseBincount")
@@ -36,7 +37,10 @@ def bincount(node: KernelNode) -> Kernel:
         flat = values.ravel()
         if is_ragged:
             splits = _count_splits(inputs[0], len(flat))
-            rows, shape = np.repeat(np.arange(len(splits) - 1), np.diff(splits)), (len(splits) - 1, width)
+            rows, shape = (
+                unlocked.repeat(np.arange(len(splits) - 1), np.diff(splits)),
+                (len(splits) - 1, width),
+            )
         else:
             indices, dense = host_array(inputs[0]), host_array(inputs[2])
             _check_sparse(indices, flat, dense)
@@ -134,10 +138,10 @@ def _rows_of(kind: str, inputs: tuple[Any, ...], values: Any) -> tuple[Any, int,
             raise invalid(f"Input must be a 1 or 2-dimensional tensor. Got: {shape_text(values.shape)}")
         if values.ndim == 1:
             return np.zeros(values.size, int), 1, True
-        return np.repeat(np.arange(len(values)), values.shape[1]), len(values), False
+        return unlocked.repeat(np.arange(len(values)), values.shape[1]), len(values), False
     if kind == "Ragged":
         splits = checked_splits(inputs[0], values.size)
-        return np.repeat(np.arange(len(splits) - 1), np.diff(splits)), len(splits) - 1, False
+        return unlocked.repeat(np.arange(len(splits) - 1), np.diff(splits)), len(splits) - 1, False
     indices, shape = host_array(inputs[0]), host_array(inputs[2])
     if indices.ndim != 2 or values.ndim != 1 or len(indices) != len(values) or shape.ndim != 1:
         raise invalid("indices, values and dense_shape make no sparse tensor")

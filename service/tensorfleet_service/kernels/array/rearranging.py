@@ -8,7 +8,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
 
 
-@array_kernel("Transpose")
+@array_kernel("Transpose", moves=True)
 def transpose(node: KernelNode) -> Kernel:
     return _transposed
 
@@ -40,7 +40,7 @@ def _checked_order(x: Any, perm: Any) -> list[int]:
     return counted
 
 
-@array_kernel("ConjugateTranspose")
+@array_kernel("ConjugateTranspose", moves=True)
 def conjugate_transpose(node: KernelNode) -> Kernel:
     if node.output_types[0].is_complex:
         return lambda x, perm: _transposed(x, perm).conj()
@@ -69,7 +69,7 @@ def invert_permutation(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("Reverse")
+@array_kernel("Reverse", moves=True)
 def reverse(node: KernelNode) -> Kernel:
     def run(x: Any, dims: Any) -> Any:
         if not x.ndim:
@@ -87,7 +87,7 @@ def reverse(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("ReverseV2")
+@array_kernel("ReverseV2", moves=True)
 def reverse_v2(node: KernelNode) -> Kernel:
     def run(x: Any, axis: Any) -> Any:
         if not x.ndim:
@@ -106,7 +106,7 @@ def reverse_v2(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("ReverseSequence")
+@array_kernel("ReverseSequence", moves=True)
 def reverse_sequence(node: KernelNode) -> Kernel:
     xp, seq, batch = node.xp, node.attrs["seq_dim"], node.attrs["batch_dim"]
 
@@ -139,7 +139,7 @@ def reverse_sequence(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("Roll")
+@array_kernel("Roll", moves=True)
 def roll(node: KernelNode) -> Kernel:
     xp = node.xp
 
@@ -163,7 +163,7 @@ def roll(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("SpaceToDepth")
+@array_kernel("SpaceToDepth", moves=True)
 def space_to_depth(node: KernelNode) -> Kernel:
     block, channels_last = node.attrs["block_size"], _channels_last(node)
 
@@ -183,7 +183,7 @@ def space_to_depth(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("DepthToSpace")
+@array_kernel("DepthToSpace", moves=True)
 def depth_to_space(node: KernelNode) -> Kernel:
     block, channels_last = node.attrs["block_size"], _channels_last(node)
 

@@ -51,7 +51,7 @@ def where(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("Select")
+@array_kernel("Select", moves=True)
 def select(node: KernelNode) -> Kernel:
     xp = node.xp
 
@@ -100,7 +100,7 @@ def _unlike(node: KernelNode, condition: Any, index: int, value: Any) -> Excepti
     )
 
 
-@array_kernel("SelectV2")
+@array_kernel("SelectV2", moves=True)
 def select_v2(node: KernelNode) -> Kernel:
     xp = node.xp
 

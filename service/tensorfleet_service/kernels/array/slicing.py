@@ -6,9 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, string_arrays
 from tensorfleet.core.slice_spec import Index, SliceSpec
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
@@ -101,7 +99,7 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
         dims = shape.tolist()
         if min(dims, default=0) < 0:
             raise invalid(f"Dimension {min(dims)} must be >= 0")
-        result = np.full(dims, b"", object) if is_string else xp.zeros(dims, dtype)
+        result = string_arrays.filled(dims, b"") if is_string else xp.zeros(dims, dtype)
         index = _view(slice_index(spec, dims, begin, end, strides))
         if result[index].shape != dy.shape:
             raise invalid(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -167,7 +168,7 @@ def _from_file(node: KernelNode) -> Kernel:
             raise invalid(f"{table.kind} {table.name} is not filled from files")
         if filename.ndim:
             raise invalid("filename should be a single string")
-        path = filename[()].decode()
+        path = os.fsdecode(filename[()])
         types = table.key_dtype, table.value_dtype
         table.initialize(_lines(files, path, columns, types, delimiter, attrs["vocab_size"], attrs["offset"]))
 

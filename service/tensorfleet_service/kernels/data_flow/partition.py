@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.devices import native
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.sparse import is_in, numbered
@@ -96,7 +96,7 @@ def list_diff(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("DynamicPartition")
+@array_kernel("DynamicPartition", moves=True)
 def dynamic_partition(node: KernelNode) -> Kernel:
     xp, count = node.xp, node.attrs["num_partitions"]
 
@@ -121,9 +121,9 @@ def dynamic_partition(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("DynamicStitch", "ParallelDynamicStitch")
+@array_kernel("DynamicStitch", "ParallelDynamicStitch", moves=True)
 def dynamic_stitch(node: KernelNode) -> Kernel:
-    xp, dtype, count = node.xp, node.output_types[0], node.attrs["N"]
+    xp, count = node.xp, node.attrs["N"]
 
     def run(*inputs: Any) -> Any:
         indices, data = inputs[:count], inputs[count:]
@@ -143,10 +143,11 @@ def dynamic_stitch(node: KernelNode) -> Kernel:
                     f"{shape_text(indices[0].shape)}, indices[{i}].shape = {shape_text(places.shape)}"
                 )
         size = max((int(places.max()) + 1 for places in indices if places.size), default=0)
-        if dtype is dtypes.string:
-            merged = np.full((size, *rest), b"", object)
+        kind = data[0].dtype
+        if kind.hasobject:
+            merged = string_arrays.filled((size, *rest), b"")
         else:
-            merged = xp.zeros((size, *rest), dtype.np)
+            merged = xp.zeros((size, *rest), kind)
         for i, (places, rows) in enumerate(zip(indices, data, strict=True)):
             if places.size and places.min() < 0:
                 raise invalid(f"indices[{i}] is out of range")

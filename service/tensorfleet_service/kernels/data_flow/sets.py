@@ -22,6 +22,7 @@ from tensorfleet_service.kernels.sparse import (
     unravel,
 )
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 _Sets = tuple[Array, Array, list[int]]
 """The row of each element, the elements, and the sizes of the dimensions of rows."""
@@ -53,7 +54,7 @@ def _of_dense(values: Any) -> _Sets:
     if values.ndim < 2:
         raise invalid(f"Shape {shape_text(values.shape)} has rank {values.ndim} < 2")
     sizes = list(values.shape[:-1])
-    return np.repeat(np.arange(elements(sizes)), values.shape[-1]), values.reshape(-1), sizes
+    return unlocked.repeat(np.arange(elements(sizes)), values.shape[-1]), values.reshape(-1), sizes
 
 
 @host_kernel("SetSize")
@@ -97,7 +98,7 @@ def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
     found, element = np.divmod(kept, max(len(values), 1))
     starts = starts_of(found)
     lengths = np.diff(np.append(starts, len(found)))
-    column = np.arange(len(found)) - np.repeat(starts, lengths)
+    column = np.arange(len(found)) - unlocked.repeat(starts, lengths)
     indices = np.concatenate([unravel(places[found], sizes), column[:, None]], axis=1).astype(np.int64)
     longest = int(lengths.max()) if len(lengths) else 0
     return indices, values[element], np.array([*sizes, longest], np.int64)

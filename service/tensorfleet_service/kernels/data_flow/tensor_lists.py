@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes, errors
+from tensorfleet.core import dtypes, errors, string_arrays
 from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.data_flow.tensor_list_value import TensorList, checked, dims_of, merged
@@ -32,7 +32,7 @@ def _zeros(node: KernelNode, dtype: DType, dims: Dims, what: str) -> Any:
     if dtype is dtypes.variant:
         raise invalid("A variant that was not set has no value")
     if dtype is dtypes.string:
-        return np.full(dims, b"", object)
+        return string_arrays.filled([int(size or 0) for size in dims], b"")
     return node.xp.zeros(dims, dtype.np)[()]
 
 

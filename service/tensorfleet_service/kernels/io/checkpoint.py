@@ -29,9 +29,9 @@ def _text(value: Any) -> str:
     return os.fsdecode(value)
 
 
-def _texts(value: Any, count: int | None, what: str) -> list[str]:
+def _texts(value: Any, count: int, what: str) -> list[str]:
     """A vector of strings."""
-    if value.ndim != 1 or count not in (None, value.size):
+    if value.ndim != 1 or value.size != count:
         raise invalid(f"{what} must be a vector of {count} strings, got shape {list(value.shape)}")
     return [item.decode() for item in value.tolist()]
 
@@ -141,7 +141,11 @@ def merge_v2_checkpoints(node: KernelNode) -> Kernel:
     files = node.resources.files
 
     def run(checkpoint_prefixes: Any, destination_prefix: Any) -> None:
-        prefixes = _texts(checkpoint_prefixes, None, "checkpoint_prefixes")
+        if checkpoint_prefixes.ndim != 1:
+            raise invalid(
+                f"checkpoint_prefixes must be a vector, got shape {list(checkpoint_prefixes.shape)}"
+            )
+        prefixes = [os.fsdecode(prefix) for prefix in checkpoint_prefixes.tolist()]
         merge.merge(prefixes, _text(destination_prefix), allow_missing, files)
         if delete:
             merge.remove_empty_directories(prefixes, files)

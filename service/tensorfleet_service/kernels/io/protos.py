@@ -26,6 +26,7 @@ from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text, string_vector
 from tensorfleet_service.records.message_fields import Field, split
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 LOCAL, INLINE = b"local://", b"bytes://"
@@ -240,9 +241,10 @@ def _filled_up(values: Any, counts: Any, field: Field, dtype: DType, shape: tupl
         )
     dense = np.full((rows, width), field.default, dtype.np)
     ends = np.cumsum(counts)
-    dense[np.repeat(np.arange(rows), counts), np.arange(len(values)) - np.repeat(ends - counts, counts)] = (
-        values
-    )
+    dense[
+        unlocked.repeat(np.arange(rows), counts),
+        np.arange(len(values)) - unlocked.repeat(ends - counts, counts),
+    ] = values
     return dense.reshape(*shape, width)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes, errors
+from tensorfleet.core import dtypes, errors, string_arrays
 from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels.common import binary, broadcast_error, through_float32
 from tensorfleet_service.kernels.math.compiled import elementwise
@@ -16,7 +17,13 @@ from tensorfleet_service.kernels.values import invalid
 
 
 def _formula(node: KernelNode) -> Expression:
+    if node.input_types[0] is dtypes.string:
+        return binary(_join_strings)
     return formula_expression(node.op, node.xp, node.input_types[0], broadcast_error)
+
+
+def _join_strings(x: Any, y: Any) -> Any:
+    return string_arrays.each(operator.add, x, y)
 
 
 kernel("Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum", "Atan2", alike=True)(_formula)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.kernels.common import broadcast_error, unary
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
@@ -34,8 +34,11 @@ def _equal(node: KernelNode) -> Kernel | Expression:
     if node.input_types[0] is dtypes.string:
         compare: Callable[..., Any] = np.equal if is_equal else np.not_equal
 
+        def compare_parts(x: Any, y: Any) -> Any:
+            return compare(np.asarray(x, object), np.asarray(y, object), dtype=object)
+
         def compare_strings(x: Any, y: Any) -> Any:
-            return np.asarray(compare(np.asarray(x, object), np.asarray(y, object), dtype=object), np.bool_)
+            return np.asarray(string_arrays.each(compare_parts, x, y, dtype=np.bool_), np.bool_)
 
         compare_strings.__name__ += node.op
         function, template = compare_strings, f"compare_strings{node.op}({{0}}, {{1}})"

@@ -19,6 +19,7 @@ from tensorfleet_service.kernels.sparse import (
     unravel,
 )
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 CHUNK = 1 << 22
 """Number of elementwise products of a sparse and a dense matrix that are in memory at a time."""
@@ -139,8 +140,8 @@ def sparse_softmax(node: KernelNode) -> Kernel:
         lengths = np.diff(np.append(starts, len(order)))
         # Small floats are rounded once, at the end.
         x = values[order].astype(np.float32) if values.dtype == np.float16 else values[order]
-        x = np.exp(x - np.repeat(np.maximum.reduceat(x, starts), lengths))
-        x /= np.repeat(np.add.reduceat(x, starts), lengths)
+        x = np.exp(x - unlocked.repeat(np.maximum.reduceat(x, starts), lengths))
+        x /= unlocked.repeat(np.add.reduceat(x, starts), lengths)
         result = np.empty_like(values)
         result[order] = x
         return result

@@ -15,6 +15,7 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import Array
 from tensorfleet_service.kernels.values import host_kernel, invalid
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 MAX_STATES = 1 << 27
@@ -237,8 +238,8 @@ def _backward(of_states: Any, stay: Any, skip: Any, counts: Any, lengths: Any) -
 
 def _sparse(rows: list[list[int]]) -> tuple[Array, Array, Array]:
     counts = np.array([len(row) for row in rows], np.int64)
-    row = np.repeat(np.arange(len(rows)), counts)
-    column = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    row = unlocked.repeat(np.arange(len(rows)), counts)
+    column = np.arange(len(row)) - unlocked.repeat(np.cumsum(counts) - counts, counts)
     values = np.array([label for labels in rows for label in labels], np.int64)
     shape = np.array([len(rows), counts.max(initial=0)], np.int64)
     return np.stack([row, column], 1).astype(np.int64), values, shape

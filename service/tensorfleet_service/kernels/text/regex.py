@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import re2
 
+from tensorfleet.core import string_arrays
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text, string_array
 from tensorfleet_service.threads.running import check as check_step
@@ -119,7 +120,7 @@ def _character(text: bytes, begin: int) -> int:
 
 
 def _each(x: Any, function: Callable[[bytes], Any], dtype: Any) -> Any:
-    result = np.empty(x.size, dtype)
+    result = string_arrays.empty(x.size) if dtype is object else np.empty(x.size, dtype)
     for i, item in enumerate(each_string(x, 64)):
         result[i] = function(item)
     return result.reshape(x.shape)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import errors
+from tensorfleet.core import errors, string_arrays
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import Array, check
 from tensorfleet_service.kernels.text.hashing import farmhash, hash_strings
@@ -19,6 +19,7 @@ from tensorfleet_service.kernels.values import (
     shape_text,
     string_vector,
 )
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 MAX_CROSSES = 1 << 26
@@ -82,8 +83,8 @@ def _crossed(
         raise errors.ResourceExhaustedError(None, None, text)
     counts = np.prod(np.array(lengths, np.int64), 0) if columns else np.zeros(0, np.int64)
     total = int(counts.sum())
-    row = np.repeat(np.arange(rows), counts)
-    number = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    row = unlocked.repeat(np.arange(rows), counts)
+    number = np.arange(total) - unlocked.repeat(np.cumsum(counts) - counts, counts)
     made = first(total)
     # Each element of an input stands in as many combinations in a row as the inputs behind it have.
     behind = counts.copy()
@@ -164,7 +165,7 @@ def _joined(columns: list[tuple[Array, Array]], between: bytes) -> Any:
         return made
 
     found = [(ends, _texts(values)) for ends, values in columns]
-    return _crossed(found, lambda count: np.empty(count, object), join, object)
+    return _crossed(found, string_arrays.empty, join, object)
 
 
 @array_kernel("RaggedCross")

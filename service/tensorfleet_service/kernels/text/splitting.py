@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import errors
+from tensorfleet.core import errors, string_arrays
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import (
     STRINGS_PART,
@@ -18,6 +18,7 @@ from tensorfleet_service.kernels.values import (
     shape_text,
     string_vector,
 )
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 TEXT_PART = 1 << 19
@@ -27,50 +28,52 @@ MAX_TEXT = 1 << 30
 """Limit on the bytes of all n-grams of one step."""
 
 
-def split_text(text: bytes, sign: bytes | None, limit: int = -1) -> list[bytes]:
+def split_text(text: bytes, sign: bytes | None, limit: int = -1) -> Iterator[list[bytes]]:
     """`bytes.split`, which holds the interpreter's lock, by parts of a long text.
 
     Raises:
         OpError: the step has ended.
     """
     if len(text) <= TEXT_PART or 0 <= limit <= TEXT_PART:
-        return text.split(sign, limit)
+        yield text.split(sign, limit)
+        return
     if sign is None:
         if limit >= 0:
             raise invalid(f"maxsplit is over {TEXT_PART} for a text of {len(text)} bytes, and sep is empty")
-        return _words(text)
-    found: list[bytes] = []
-    begin = 0
+        yield from _words(text)
+        return
+    begin = count = 0
     # A part is cut into fewer texts than it has bytes.
-    while len(text) - begin > TEXT_PART and not 0 <= limit - len(found) <= TEXT_PART:
+    while len(text) - begin > TEXT_PART and not 0 <= limit - count <= TEXT_PART:
         check_step()
         *whole, rest = text[begin : begin + TEXT_PART].split(sign)
         begin += TEXT_PART - len(rest)
         if not whole:
             end = text.find(sign, begin + TEXT_PART - len(sign) + 1)
             if end < 0:
-                return [*found, text[begin:]]
+                yield [text[begin:]]
+                return
             whole = [text[begin:end]]
             begin = end + len(sign)
-        found += whole
-    return found + text[begin:].split(sign, limit - len(found) if limit >= 0 else -1)
+        count += len(whole)
+        yield whole
+    yield text[begin:].split(sign, limit - count if limit >= 0 else -1)
 
 
-def _bytes(text: bytes) -> Iterator[bytes]:
-    for begin in range(0, len(text), TEXT_PART):
+def _bytes(text: bytes) -> Iterator[list[bytes]]:
+    for begin in range(0, len(text), STRINGS_PART):
         check_step()
-        for i in range(begin, min(begin + TEXT_PART, len(text))):
-            yield text[i : i + 1]
+        yield [text[i : i + 1] for i in range(begin, min(begin + STRINGS_PART, len(text)))]
 
 
-def _words(text: bytes) -> list[bytes]:
+def _words(text: bytes) -> Iterator[list[bytes]]:
     """What white space divides, of a long text."""
-    found: list[bytes] = []
     begun: list[bytes] = []  # of a word
     for begin in range(0, len(text), TEXT_PART):
         check_step()
         part = text[begin : begin + TEXT_PART]
         words = part.split()
+        found: list[bytes] = []
         if begun and (part[:1].isspace() or not words):
             found.append(b"".join(begun))
             begun = []
@@ -83,20 +86,26 @@ def _words(text: bytes) -> list[bytes]:
             if begun and part[-1:].isspace():
                 found += begun
                 begun = []
-    return [*found, b"".join(begun)] if begun else found
+        yield found
+    if begun:
+        yield [b"".join(begun)]
 
 
-def _parts(texts: Any, split: Callable[[bytes], list[bytes]]) -> Any:
+def _parts(texts: Any, split: Callable[[bytes], Iterable[list[bytes]]]) -> Any:
     """The parts of each text, as a SparseTensor."""
     if texts.ndim != 1:
         raise invalid(f"input must be a vector, got shape: {shape_text(texts.shape)}")
-    rows = [split(text) for text in each_string(texts)]
-    counts = np.array([len(row) for row in rows], np.int64)
-    row = np.repeat(np.arange(len(rows)), counts)
-    column = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    counts = np.zeros(texts.size, np.int64)
+    found = string_arrays.Gathered()
+    for i, text in enumerate(each_string(texts)):
+        for part in split(text):
+            counts[i] += len(part)
+            found.add(part)
+    row = unlocked.repeat(np.arange(texts.size), counts)
+    column = np.arange(len(row)) - unlocked.repeat(np.cumsum(counts) - counts, counts)
     indices = np.stack([row, column], 1).astype(np.int64)
-    shape = np.array([len(rows), int(counts.max()) if len(rows) else 0], np.int64)
-    return indices, string_vector([part for row in rows for part in row]), shape
+    shape = np.array([texts.size, int(counts.max()) if texts.size else 0], np.int64)
+    return indices, found.taken(), shape
 
 
 @array_kernel("StringSplit")
@@ -111,13 +120,13 @@ def string_split(node: KernelNode) -> Kernel:
         first = signs[:1]
         table = bytes.maketrans(signs, first * len(signs))
 
-        def split(text: bytes) -> list[bytes]:
+        def split(text: bytes) -> Iterable[list[bytes]]:
             if not signs:
-                return list(_bytes(text))
+                return _bytes(text)
             if not text:
-                return []
+                return ()
             parts = split_text(text if len(signs) == 1 else text.translate(table), first)
-            return [part for part in parts if part] if skip_empty else parts
+            return ([item for item in part if item] for part in parts) if skip_empty else parts
 
         return _parts(texts, split)
 
@@ -184,9 +193,11 @@ def string_ngrams(node: KernelNode) -> Kernel:
             raise errors.ResourceExhaustedError(
                 None, None, f"The n-grams of {text} bytes, {widths} wide, are larger than {MAX_TEXT} bytes"
             )
-        rows = [of_row(items[begin:end]) for begin, end in itertools.pairwise(ends)]
-        counts = np.cumsum([0, *map(len, rows)]) if ends else np.zeros(0)
-        return string_vector([ngram for row in rows for ngram in row]), counts.astype(splits.dtype)
+        found, counts = string_arrays.Gathered(), [0] if ends else []
+        for begin, end in itertools.pairwise(ends):
+            found.add(of_row(items[begin:end]))
+            counts.append(len(found))
+        return found.taken(), np.array(counts, splits.dtype)
 
     return run
 

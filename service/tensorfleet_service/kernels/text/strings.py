@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes, errors
+from tensorfleet.core import dtypes, errors, string_arrays
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import (
@@ -126,7 +126,7 @@ def string_join(node: KernelNode) -> Kernel:
         if not inputs:
             return string_array(b"")
         columns = [np.broadcast_to(x, shape).reshape(-1) for x in inputs]
-        result = np.empty(int(np.prod(shape)), object)
+        result = string_arrays.empty(int(np.prod(shape)))
         for begin in range(0, result.size, PART):
             check_step()
             part = [column[begin : begin + PART].tolist() for column in columns]
@@ -157,7 +157,7 @@ def reduce_join(node: KernelNode) -> Kernel:
         count = int(np.prod([x.shape[axis] for axis in axes]))
         # The first axis is joined first: along it, neighbours stay neighbours.
         rows = x.transpose(kept + axes[::-1]).reshape(groups, count)
-        result = np.empty(groups, object)
+        result = string_arrays.empty(groups)
         for i in range(groups):
             if not i % 256:
                 check_step()
@@ -285,7 +285,7 @@ def substr(node: KernelNode) -> Kernel:
         except ValueError:
             raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(pos.shape)}") from None
         columns = [each_string(np.broadcast_to(v, shape)) for v in (x, pos, length)]
-        result = np.empty(int(np.prod(shape)), object)
+        result = string_arrays.empty(int(np.prod(shape)))
         for i, (item, begin, count) in enumerate(zip(*columns, strict=True)):
             part = cut(item, begin, count)
             if part is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core import string_arrays
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.text.strings import MAX_TEXT, WORDS_PART, utf8_parts
 from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text
@@ -139,7 +140,7 @@ def unicode_transcode(node: KernelNode) -> Kernel:
 
     def run(texts: Any) -> Any:
         decoder = Decoder(node)
-        result = np.empty(texts.size, object)
+        result = string_arrays.empty(texts.size)
         for i, text in enumerate(each_string(texts)):
             result[i] = _encoded(decoder.points(text)[0], encoding)
         return result.reshape(texts.shape)
@@ -191,7 +192,7 @@ def unicode_encode(node: KernelNode) -> Kernel:
             if errors == b"strict":
                 raise invalid("Code point is out of range for Unicode, or is a surrogate.")
             points = np.where(wrong, fill, points)
-        result = np.empty(len(ends) - 1, object)
+        result = string_arrays.empty(len(ends) - 1)
         for i, (begin, end) in enumerate(itertools.pairwise(ends)):
             if not i % 1024:
                 check_step()

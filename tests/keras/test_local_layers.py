@@ -99,3 +99,104 @@ def test_registered_classes_and_functions_are_found_by_their_names() -> None:
     finally:
         tf.keras.utils.get_custom_objects().clear()
         tf.keras.utils.get_custom_objects().update(before)
+
+
+def by_places(x: Any, kernel: Any, rank: int, window: Any, step: Any, padding: str) -> Any:
+    """The formula of implementation 2 with channels last: each output by the inputs under its window."""
+    out = kernel.shape[rank + 1 : -1]
+    found = np.zeros((len(x), *out, kernel.shape[-1]), np.float32)
+    for place in np.ndindex(*out):
+        begin = [
+            p * s - (w // 2 if padding == "same" else 0) for p, s, w in zip(place, step, window, strict=True)
+        ]
+        at = tuple(slice(max(b, 0), b + w) for b, w in zip(begin, window, strict=True))
+        weights = kernel[(*at, slice(None), *place)]
+        found[(slice(None), *place)] = np.tensordot(x[(slice(None), *at)], weights, rank + 1)
+    return found
+
+
+@pytest.mark.parametrize("padding", ["valid", "same"])
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_locally_connected_by_a_matrix_and_by_a_sparse_one(rank: int, first: bool, padding: str) -> None:
+    window, step = (3, 2)[:rank], (2, 1)[:rank]
+    x = waves(2, *(6, 5)[:rank], 3)
+    given = np.moveaxis(x, -1, 1) if first else x
+    kind = layers.LocallyConnected1D if rank == 1 else layers.LocallyConnected2D
+    options: dict[str, Any] = {
+        "padding": padding,
+        "data_format": "channels_first" if first else "channels_last",
+        "use_bias": False,
+    }
+    matrix = kind(2, window, step, implementation=2, **options)
+    found, [kernel] = run(matrix, given)
+    if first:  # its kernel has the channels first on both sides
+        kernel = np.moveaxis(kernel, (0, rank + 1), (rank, 2 * rank + 1))
+    expected = by_places(x, kernel, rank, window, step, padding)
+    shown = np.moveaxis(found, 1, -1) if first else found
+    np.testing.assert_allclose(shown, expected, rtol=1e-4, atol=1e-5)
+    assert matrix.compute_output_shape(given.shape).as_list() == list(found.shape)
+    # The sparse matrix has the same elements, those that are not zero, by output and input.
+    sparse = kind(2, window, step, implementation=3, **options)
+    sparse(tf.constant(given))
+    assert sparse.kernel.shape.as_list() == [len(sparse._weights_at)]
+    whole = matrix.get_weights()[0].reshape(given[0].size, found[0].size).T
+    rows, columns = sparse._weights_at.T
+    sparse.set_weights([whole[rows, columns]])
+    with_zeros = np.zeros_like(whole)
+    with_zeros[rows, columns] = 1
+    again = tf.keras.backend.get_session().run(sparse(tf.constant(given)))
+    np.testing.assert_allclose(again, found, rtol=1e-4, atol=1e-5)
+    masked = given.reshape(2, -1) @ (whole * with_zeros).T
+    np.testing.assert_allclose(masked.reshape(found.shape), found, rtol=1e-4, atol=1e-5)
+
+
+def columns_of_people() -> list[Any]:
+    column = tf.feature_column
+    city = column.categorical_column_with_vocabulary_list("city", ["a", "b", "c"])
+    age = column.numeric_column("age")
+    return [column.embedding_column(city, 2), age, column.bucketized_column(age, [30.0])]
+
+
+PEOPLE = {"age": np.array([[20.0], [40.0], [50.0]], "f"), "city": np.array([["a"], ["b"], ["z"]])}
+
+
+def test_columns_as_a_layer() -> None:
+    layer = layers.DenseFeatures(columns_of_people())
+    parts: dict[Any, Any] = {}
+    out = layer({key: tf.constant(value) for key, value in PEOPLE.items()}, cols_to_output_tensors=parts)
+    again = layer({"age": tf.constant([[1.0]]), "city": tf.constant([["b"]])})
+    assert [v.name for v in layer.weights] == ["dense_features/city_embedding/embedding_weights:0"]
+    assert out.shape.as_list() == [3, 5]
+    assert len(parts) == 3
+    found, other = tf.keras.backend.get_session().run([out, again])
+    [table] = layer.get_weights()
+    expected = [[20, 1, 0, *table[0]], [40, 0, 1, *table[1]], [50, 0, 1, 0, 0]]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(other, [[1, 1, 0, *table[1]]], rtol=1e-6)
+    with pytest.raises(ValueError, match="DenseColumn"):
+        layers.DenseFeatures([tf.feature_column.categorical_column_with_identity("a", 3)])
+    with pytest.raises(ValueError, match="dictionary"):
+        layer(tf.constant([[1.0]]))
+
+
+@pytest.mark.parametrize("functional", [False, True])
+def test_models_of_columns_learn(functional: bool) -> None:
+    y = np.array([[1.0], [2.0], [3.0]], "f")
+    first = layers.DenseFeatures(columns_of_people())
+    if functional:
+        inputs = {
+            "age": tf.keras.Input((1,), name="age"),
+            "city": tf.keras.Input((1,), name="city", dtype=tf.string),
+        }
+        model = tf.keras.Model(inputs, layers.Dense(1)(first(inputs)))
+    else:
+        model = tf.keras.Sequential([first, layers.Dense(1)])
+    model.compile(tf.keras.optimizers.Adam(0.02), "mse")
+    before = model.evaluate(PEOPLE, y, verbose=0)
+    model.fit(PEOPLE, y, epochs=30, verbose=0)
+    data = tf.data.Dataset.from_tensor_slices((PEOPLE, y)).batch(3).repeat()
+    model.fit(data, epochs=2, steps_per_epoch=60, verbose=0)
+    assert model.evaluate(PEOPLE, y, verbose=0) < 0.2 * before
+    assert model.predict(PEOPLE).shape == (3, 1)
+    assert len(model.trainable_weights) == 3

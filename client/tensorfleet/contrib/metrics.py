@@ -2,6 +2,13 @@
 
 import typing as _typing
 
+from tensorfleet.contrib.correlation_metrics import (
+    cohen_kappa as cohen_kappa,
+    count as count,
+    f1_score as f1_score,
+    streaming_covariance as streaming_covariance,
+    streaming_pearson_correlation as streaming_pearson_correlation,
+)
 from tensorfleet.contrib.streaming_metrics import (
     accuracy as accuracy,
     aggregate_metric_map as aggregate_metric_map,
@@ -36,6 +43,12 @@ from tensorfleet.contrib.streaming_metrics import (
     streaming_true_negatives_at_thresholds as streaming_true_negatives_at_thresholds,
     streaming_true_positives as streaming_true_positives,
     streaming_true_positives_at_thresholds as streaming_true_positives_at_thresholds,
+)
+from tensorfleet.ops.data_flow.sets import (
+    set_difference as set_difference,
+    set_intersection as set_intersection,
+    set_size as set_size,
+    set_union as set_union,
 )
 
 if not _typing.TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tensorfleet.ops.nn.activation import softplus
 from tensorfleet.ops.random.random_ops import random_uniform
 
 
-class _Scaled(Distribution):
+class Scaled(Distribution):
     """Families of numbers with a location and a scale, as a function of uniform numbers."""
 
     def __init__(
@@ -87,7 +87,7 @@ class _Scaled(Distribution):
         return self._scale + zeros_like(self._loc)
 
 
-class Logistic(_Scaled):
+class Logistic(Scaled):
     """The logistic distribution, whose cumulative one is sigmoid (`tf.contrib.distributions.Logistic`).
 
     Args:
@@ -138,7 +138,7 @@ class Logistic(_Scaled):
         return self._wide_scale() * (math.pi / math.sqrt(3))
 
 
-class Gumbel(_Scaled):
+class Gumbel(Scaled):
     """Gumbel's distribution, of the greatest of many numbers (`tf.contrib.distributions.Gumbel`).
 
     Args:

@@ -57,21 +57,14 @@ def input_layer(
     Raises:
         ValueError: a column of another kind, or features that do not fit their columns.
     """
-    columns = normalized(feature_columns)
-    for column in columns:
-        if not isinstance(column, DenseColumn):
-            raise ValueError(
-                "Items of feature_columns must be a DenseColumn. You can wrap a categorical column with an "
-                f"embedding_column or indicator_column. Given: {column}"
-            )
+    columns = dense_columns(feature_columns)
     variables = ColumnVariables(trainable, list(weight_collections or ()))
     with variable_scope(None, default_name="input_layer", values=_tensors(features)):
         cache = FeatureCache(features)
         outputs = []
         for column in columns:
-            assert isinstance(column, DenseColumn)
             with variable_scope(None, default_name=column._scope_name) as scope:
-                output = _rows(column, column.get_dense_tensor(cache, variables))
+                output = dense_rows(column, column.get_dense_tensor(cache, variables))
                 outputs.append(output)
                 if cols_to_vars is not None:
                     cols_to_vars[column] = framework.get_collection(
@@ -89,7 +82,24 @@ def _tensors(features: Mapping[Any, Any]) -> list[Any]:
     return [value for value in values if hasattr(value, "graph")]
 
 
-def _rows(column: DenseColumn, tensor: Any) -> Any:
+def dense_columns(feature_columns: Iterable[FeatureColumn]) -> list[DenseColumn]:
+    """The columns in the order of their names.
+
+    Raises:
+        ValueError: a column that makes no numbers.
+    """
+    found = []
+    for column in normalized(feature_columns):
+        if not isinstance(column, DenseColumn):
+            raise ValueError(
+                "Items of feature_columns must be a DenseColumn. You can wrap a categorical column with an "
+                f"embedding_column or indicator_column. Given: {column}"
+            )
+        found.append(column)
+    return found
+
+
+def dense_rows(column: DenseColumn, tensor: Any) -> Any:
     """[batch, numbers]."""
     sizes: Any = shape(tensor)
     return reshape(tensor, (sizes[0], column.variable_shape.num_elements()))
@@ -186,7 +196,7 @@ def _weighted_sum(
     width = column.variable_shape.num_elements()
     scope = get_variable_scope().name
     weights = variables.create_variable(column, "weights", [width, units], initializer=zeros_initializer())
-    numbers = _rows(column, column.get_dense_tensor(cache, variables))
+    numbers = dense_rows(column, column.get_dense_tensor(cache, variables))
     held = framework.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=f"{scope}/")
     return matmul(numbers, weights, name="weighted_sum"), held
 

@@ -79,6 +79,11 @@ def _grid(count: int) -> list[float]:
     return [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
 
 
+def threshold_counts(labels: Any, predictions: Any, count: int, weights: Any = None) -> Counts:
+    """True and false positives and false negatives at `count` evenly spaced thresholds."""
+    return Counts(labels, predictions, _grid(count), weights, ("tp", "fp", "fn"))
+
+
 def auc(
     labels: Any,
     predictions: Any,

@@ -29,6 +29,11 @@ from tensorfleet.distributions.affine_vectors import (
     MultivariateNormalLinearOperator as MultivariateNormalLinearOperator,
     VectorLaplaceDiag as VectorLaplaceDiag,
 )
+from tensorfleet.distributions.bent_numbers import (
+    Kumaraswamy as Kumaraswamy,
+    SinhArcsinh as SinhArcsinh,
+)
+from tensorfleet.distributions.cauchy import Cauchy as Cauchy, HalfCauchy as HalfCauchy
 from tensorfleet.distributions.classes import OneHotCategorical as OneHotCategorical
 from tensorfleet.distributions.deterministic import (
     Deterministic as Deterministic,
@@ -62,6 +67,10 @@ from tensorfleet.distributions.transformed import (
     ConditionalTransformedDistribution as ConditionalTransformedDistribution,
     TransformedDistribution as TransformedDistribution,
 )
+from tensorfleet.distributions.triangles import (
+    fill_triangular as fill_triangular,
+    fill_triangular_inverse as fill_triangular_inverse,
+)
 from tensorfleet.distributions.vectors import (
     MultivariateNormalDiag as MultivariateNormalDiag,
     MultivariateNormalTriL as MultivariateNormalTriL,
@@ -71,6 +80,10 @@ from tensorfleet.distributions.whole_numbers import (
     Geometric as Geometric,
     NegativeBinomial as NegativeBinomial,
     Poisson as Poisson,
+)
+from tensorfleet.distributions.wishart import (
+    WishartCholesky as WishartCholesky,
+    WishartFull as WishartFull,
 )
 
 if not _typing.TYPE_CHECKING:

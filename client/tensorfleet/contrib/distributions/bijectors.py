@@ -2,11 +2,33 @@
 
 import typing as _typing
 
+from tensorfleet.contrib.flow_bijectors import (
+    BatchNormalization as BatchNormalization,
+    MaskedAutoregressiveFlow as MaskedAutoregressiveFlow,
+    RealNVP as RealNVP,
+    masked_autoregressive_default_template as masked_autoregressive_default_template,
+    masked_dense as masked_dense,
+    real_nvp_default_template as real_nvp_default_template,
+)
 from tensorfleet.distributions.bijectors.base import (
     Bijector as Bijector,
     ConditionalBijector as ConditionalBijector,
 )
 from tensorfleet.distributions.bijectors.composed import Chain as Chain, Inline as Inline, Invert as Invert
+from tensorfleet.distributions.bijectors.cumulative import (
+    Gumbel as Gumbel,
+    Kumaraswamy as Kumaraswamy,
+    SinhArcsinh as SinhArcsinh,
+    Weibull as Weibull,
+)
+from tensorfleet.distributions.bijectors.matrices import (
+    CholeskyOuterProduct as CholeskyOuterProduct,
+    FillTriangular as FillTriangular,
+    MatrixInverseTriL as MatrixInverseTriL,
+    Ordered as Ordered,
+    ScaleTriL as ScaleTriL,
+    TransformDiagonal as TransformDiagonal,
+)
 from tensorfleet.distributions.bijectors.numbers import (
     AffineScalar as AffineScalar,
     Exp as Exp,

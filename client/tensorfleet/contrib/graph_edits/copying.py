@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.contrib.graph_edits.choosing import (
@@ -179,14 +180,28 @@ def _copied(
 def _copy_of(
     op: Operation, name: str, graph: Graph, tensors: dict[Tensor, Tensor], names: set[str]
 ) -> Operation:
-    inputs = tuple(tensors.get(t, t) for t in op.inputs)
-    attrs = {key: value for key, value in op.attrs.items() if key != "_class"}
     groups = [group for group in op.attrs.get("_class", []) if _colocation(group) not in names]
-    if groups and graph is op.graph:
-        attrs["_class"] = groups
-    made = graph.add_operation(
-        op.opdef, graph.unique_name(name), inputs, attrs, [t.dtype for t in op.outputs]
+    return copy_operation(
+        op,
+        graph.unique_name(name),
+        graph,
+        tuple(tensors.get(t, t) for t in op.inputs),
+        groups if graph is op.graph else (),
     )
+
+
+def copy_operation(
+    op: Operation, name: str, graph: Graph, inputs: tuple[Tensor, ...], groups: Sequence[bytes] = ()
+) -> Operation:
+    """An operation like another one in a graph, under a name that is free there, with these inputs.
+
+    Args:
+        groups: those that it is colocated with.
+    """
+    attrs = {key: value for key, value in op.attrs.items() if key != "_class"}
+    if groups:
+        attrs["_class"] = list(groups)
+    made = graph.add_operation(op.opdef, name, inputs, attrs, [t.dtype for t in op.outputs])
     made._set_device(op.device)
     for before, after in zip(op.outputs, made.outputs, strict=True):
         after.set_shape(before.shape)

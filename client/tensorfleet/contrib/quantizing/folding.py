@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.contrib.graph_edits.copying import copy_operation
 from tensorfleet.contrib.graph_edits.rerouting import reroute_ts
 from tensorfleet.contrib.quantizing.batch_norms import BatchNorm, find
 from tensorfleet.contrib.quantizing.steps import quantization_step
@@ -105,11 +106,5 @@ def _for_weights(factor: Any, layer: Operation) -> Any:
 
 def _clone(graph: Graph, layer: Operation, weights: Tensor) -> Tensor:
     """The layer with other weights."""
-    name = f"{layer.name.rpartition('/')[2]}_Fold"
-    attrs = {key: value for key, value in layer.attrs.items() if key != "_class"}
-    outputs = [output.dtype for output in layer.outputs]
-    full = graph.unique_name(name)
-    made = graph.add_operation(layer.opdef, full, (layer.inputs[0], weights), attrs, outputs)
-    made._set_device(layer.device)
-    made.outputs[0].set_shape(layer.outputs[0].shape)
-    return made.outputs[0]
+    name = graph.unique_name(f"{layer.name.rpartition('/')[2]}_Fold")
+    return copy_operation(layer, name, graph, (layer.inputs[0], weights)).outputs[0]

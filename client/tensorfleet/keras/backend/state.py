@@ -16,6 +16,7 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.default_session import get_default_session
 from tensorfleet.graph.framework import get_collection_ref
 from tensorfleet.graph.graph import Graph, get_default_graph, reset_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.init_scope import init_scope
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.keras import ops
@@ -34,6 +35,7 @@ class GraphState:
         learning_phase: a value or tensor, None while nobody has asked.
         variables: those that Keras made, which `get_session` initializes.
         initialized: how many of the variables were found initialized, by session.
+        tables: how many of the graph's tables were initialized, by session.
         session: that Keras made for the graph, or was given.
         checks: for each variable the tensor that says whether it is initialized, by the variable.
         setters: a placeholder and an assignment for each variable that was set, by the variable.
@@ -44,6 +46,7 @@ class GraphState:
         self.learning_phase: Any = None
         self.variables: list[Any] = []
         self.initialized: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.tables: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.session: Any = None
         self.checks: dict[Any, Tensor] = {}
         self.setters: dict[Any, tuple[Tensor, Any]] = {}
@@ -181,7 +184,8 @@ def clear_session() -> None:
 
 
 def get_session(op_input_list: Any = ()) -> Any:
-    """The default session, or one that Keras makes; variables of layers are initialized in it."""
+    """The default session, or one that Keras makes; variables of layers, and the tables of feature columns,
+    are initialized in it."""
     graph = get_default_graph()
     session = get_default_session()
     if session is None or session.graph is not graph:
@@ -191,6 +195,7 @@ def get_session(op_input_list: Any = ()) -> Any:
         session = state.session
     if not _Settings.manual_initialization:
         initialize_variables(session)
+        _initialize_tables(session)
     return session
 
 
@@ -226,6 +231,17 @@ def initialize_variables(session: Any) -> None:
             session.run(missing)
     # Not those that another thread has added meanwhile.
     state.initialized[session] = known + len(pending)
+
+
+def _initialize_tables(session: Any) -> None:
+    """Runs the initializers of lookup tables that the session has not run: those of layers of columns are
+    made when a model first sees its inputs, which leaves a program no time to run them."""
+    state = graph_state(session.graph)
+    known = state.tables.get(session, 0)
+    initializers = session.graph.get_collection_ref(GraphKeys.TABLE_INITIALIZERS)[known:]
+    if initializers:
+        session.run(initializers)
+        state.tables[session] = known + len(initializers)
 
 
 def get_value(x: Any) -> Any:

@@ -55,7 +55,7 @@ def _array(value: Any, dtype: Any) -> Any:
         value = value.toarray()
     if not isinstance(value, np.ndarray):
         value = np.asarray(value)
-    if value.dtype == object:
+    if value.dtype == object and (dtype is None or dtype.name != "string"):
         raise ValueError(
             "The data are no array of numbers, perhaps lists of different lengths. "
             "tf.keras.preprocessing.sequence.pad_sequences makes them equal."

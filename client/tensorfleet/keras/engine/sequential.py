@@ -97,8 +97,8 @@ class Sequential(Model):
             self._graph_of_layers, self.built = None, False
 
     def build(self, input_shape: Any = None) -> None:
-        """Makes the variables for inputs of that shape."""
-        if self._graph_of_layers is None:
+        """Makes the variables for inputs of that shape; for a dict of inputs, the first call makes them."""
+        if self._graph_of_layers is None and not isinstance(input_shape, dict):
             if input_shape is None:
                 raise ValueError("You must provide an `input_shape` argument.")
             self._begin_at(TensorShape(input_shape).as_list(), None)
@@ -115,6 +115,11 @@ class Sequential(Model):
             self.add(layer)
 
     def _build_for(self, shapes: Any, x: Any) -> None:
+        if isinstance(x, dict):
+            # The first layer takes several inputs by their names: it is called as a model of one's own is.
+            super()._build_for(shapes, x)
+            self.built = True
+            return
         [(shape, dtype)] = shapes
         first = self._stack[0] if self._stack else None
         wanted = getattr(first, "dtype", None)
@@ -122,8 +127,8 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         if self._graph_of_layers is None:
-            dims = inputs.shape.as_list() if inputs.shape.ndims is not None else None
-            if dims is not None and not self.inputs:
+            is_known = isinstance(inputs, dict) or inputs.shape.ndims is not None
+            if is_known and not self.inputs:
                 for layer in self.layers:
                     inputs = layer(inputs) if training is None else _trained(layer, inputs, training)
                 return inputs

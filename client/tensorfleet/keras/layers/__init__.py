@@ -51,6 +51,7 @@ from tensorfleet.keras.layers.core import (
     SpatialDropout2D as SpatialDropout2D,
     SpatialDropout3D as SpatialDropout3D,
 )
+from tensorfleet.keras.layers.dense_features import DenseFeatures as DenseFeatures
 from tensorfleet.keras.layers.embeddings import (
     Embedding as Embedding,
 )

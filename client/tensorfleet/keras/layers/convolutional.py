@@ -6,7 +6,6 @@ from typing import Any
 
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.keras import (
-    activation_functions as activations,
     backend as K,
     constraint_classes as constraints,
     initializer_classes as initializers,
@@ -14,8 +13,8 @@ from tensorfleet.keras import (
     regularizer_classes as regularizers,
 )
 from tensorfleet.keras.backend.neural import convolution, from_channels_last, to_channels_last, tuple_of
-from tensorfleet.keras.engine.base_layer import Layer
 from tensorfleet.keras.layers.core import dims_of
+from tensorfleet.keras.layers.kernel_and_bias import KernelAndBias
 from tensorfleet.layers.input_spec import InputSpec
 
 
@@ -39,7 +38,7 @@ def transposed_size(
     return (size - 1) * stride + window - (2 * (window // 2) if padding == "same" else 0) + more
 
 
-class Conv(Layer):
+class Conv(KernelAndBias):
     """What convolutions share.
 
     Args:
@@ -66,7 +65,18 @@ class Conv(Layer):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            **kwargs,
+        )
         self.rank, self.filters = rank, filters
         self.kernel_size, self.strides = tuple_of(kernel_size, rank), tuple_of(strides, rank)
         self.padding = padding.lower()
@@ -74,14 +84,6 @@ class Conv(Layer):
             raise ValueError(f'The `padding` argument must be one of "valid", "same". Received: {padding}')
         self.data_format = data_format or K.image_data_format()
         self.dilation_rate = tuple_of(dilation_rate, rank)
-        self.activation, self.use_bias = activations.get(activation), use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = regularizers.get(kernel_regularizer)
-        self.bias_regularizer = regularizers.get(bias_regularizer)
-        self.kernel_constraint = constraints.get(kernel_constraint)
-        self.bias_constraint = constraints.get(bias_constraint)
-        self.bias: Any = None
         self.input_spec = InputSpec(ndim=rank + 2)
 
     def _channel_axis(self) -> int:
@@ -94,28 +96,9 @@ class Conv(Layer):
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis(): size})
         return size
 
-    def _add_kernel(self, shape: list[int | None]) -> None:
-        self.kernel = self.add_weight(
-            "kernel",
-            shape,
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
-
-    def _add_bias(self, size: int | None) -> None:
-        if self.use_bias:
-            self.bias = self.add_weight(
-                "bias",
-                [size],
-                initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
-
     def build(self, input_shape: Any) -> None:
         self._add_kernel([*self.kernel_size, self._channels(input_shape), self.filters])
-        self._add_bias(self.filters)
+        self._add_bias([self.filters])
         self.built = True
 
     def call(self, inputs: Any) -> Any:
@@ -162,15 +145,6 @@ class Conv(Layer):
             "padding": self.padding,
             "data_format": self.data_format,
             "dilation_rate": self.dilation_rate,
-            "activation": activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-            "bias_initializer": initializers.serialize(self.bias_initializer),
-            "kernel_regularizer": regularizers.serialize(self.kernel_regularizer),
-            "bias_regularizer": regularizers.serialize(self.bias_regularizer),
-            "activity_regularizer": regularizers.serialize(self._activity_regularizer),
-            "kernel_constraint": constraints.serialize(self.kernel_constraint),
-            "bias_constraint": constraints.serialize(self.bias_constraint),
         }
 
 
@@ -242,7 +216,7 @@ class _Transposed(Conv):
 
     def build(self, input_shape: Any) -> None:
         self._add_kernel([*self.kernel_size, self.filters, self._channels(input_shape)])
-        self._add_bias(self.filters)
+        self._add_bias([self.filters])
         self.built = True
 
     def _spatial(self, sizes: list[int | None]) -> list[int | None]:
@@ -357,7 +331,7 @@ class DepthwiseConv2D(Conv):
     def build(self, input_shape: Any) -> None:
         channels = self._channels(input_shape)
         self._add_depthwise(channels)
-        self._add_bias(channels * self.depth_multiplier)
+        self._add_bias([channels * self.depth_multiplier])
         self.built = True
 
     def _add_depthwise(self, channels: int) -> None:

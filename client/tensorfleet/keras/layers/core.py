@@ -10,12 +10,11 @@ from tensorfleet.core.shapes import TensorShape
 from tensorfleet.keras import (
     activation_functions as activations,
     backend as K,
-    constraint_classes as constraints,
-    initializer_classes as initializers,
     ops,
     regularizer_classes as regularizers,
 )
 from tensorfleet.keras.engine.base_layer import Layer
+from tensorfleet.keras.layers.kernel_and_bias import KernelAndBias
 from tensorfleet.keras.serialization import deserialize_keras_object
 from tensorfleet.layers.input_spec import InputSpec
 
@@ -26,7 +25,7 @@ def dims_of(shape: Any) -> list[int | None]:
     return dims
 
 
-class Dense(Layer):
+class Dense(KernelAndBias):
     """`activation(inputs @ kernel + bias)` (`tf.keras.layers.Dense`).
 
     Args:
@@ -53,15 +52,19 @@ class Dense(Layer):
     ) -> None:
         if "input_shape" not in kwargs and "input_dim" in kwargs:
             kwargs["input_shape"] = (kwargs.pop("input_dim"),)
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            **kwargs,
+        )
         self.units = int(units)
-        self.activation, self.use_bias = activations.get(activation), use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = regularizers.get(kernel_regularizer)
-        self.bias_regularizer = regularizers.get(bias_regularizer)
-        self.kernel_constraint = constraints.get(kernel_constraint)
-        self.bias_constraint = constraints.get(bias_constraint)
         self.supports_masking = True
         self.input_spec = InputSpec(min_ndim=2)
 
@@ -70,24 +73,8 @@ class Dense(Layer):
         if size is None:
             raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found `None`.")
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
-        self.kernel = self.add_weight(
-            "kernel",
-            [size, self.units],
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
-        self.bias = (
-            self.add_weight(
-                "bias",
-                [self.units],
-                initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
-            if self.use_bias
-            else None
-        )
+        self._add_kernel([size, self.units])
+        self._add_bias([self.units])
         self.built = True
 
     def call(self, inputs: Any) -> Any:
@@ -107,19 +94,7 @@ class Dense(Layer):
         return TensorShape([*dims_of(input_shape)[:-1], self.units])
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "activation": activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-            "bias_initializer": initializers.serialize(self.bias_initializer),
-            "kernel_regularizer": regularizers.serialize(self.kernel_regularizer),
-            "bias_regularizer": regularizers.serialize(self.bias_regularizer),
-            "activity_regularizer": regularizers.serialize(self._activity_regularizer),
-            "kernel_constraint": constraints.serialize(self.kernel_constraint),
-            "bias_constraint": constraints.serialize(self.bias_constraint),
-        }
+        return {**super().get_config(), "units": self.units}
 
 
 class Activation(Layer):

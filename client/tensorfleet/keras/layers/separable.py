@@ -73,7 +73,7 @@ class _Separable(Conv):
             regularizer=self.pointwise_regularizer,
             constraint=self.pointwise_constraint,
         )
-        self._add_bias(self.filters)
+        self._add_bias([self.filters])
         self.built = True
 
     def call(self, inputs: Any) -> Any:

@@ -32,7 +32,7 @@ class Flags:
     """
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # asked for by `inspect` and the like, which is no look at a flag
+        if name.startswith("__") and name.endswith("__"):  # `inspect` and the like look at no flag
             raise AttributeError(name)
         if not hasattr(type(flags.FLAGS), name) and not flags.FLAGS.is_parsed():
             flags.FLAGS(sys.argv)
@@ -72,6 +72,14 @@ class Flags:
             UnrecognizedFlagError: a flag is not defined, and `known_only` is not set.
         """
         return flags.FLAGS(argv, known_only)
+
+    def _parse_flags(self, args: Sequence[str] | None = None) -> list[str]:
+        """Reads the known flags in `args`, by default the command line; returns the others.
+
+        Programs of the versions up to 1.4 call it before they look at `FLAGS.__flags`.
+        """
+        given = sys.argv[1:] if args is None else args
+        return flags.FLAGS([sys.argv[0], *given], known_only=True)[1:]
 
 
 FLAGS = Flags()

@@ -82,3 +82,17 @@ def test_two_modules_cannot_define_one_flag(tmp_path: Path) -> None:
 def test_flags_are_loaded_when_they_are_used() -> None:
     code = "import sys, tensorfleet; sys.exit('absl' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_flags_are_listed_as_old_programs_do(tmp_path: Path) -> None:
+    program = """
+if "old" in __import__("sys").argv:
+    print(flags.FLAGS._parse_flags())
+for name, flag in sorted(flags.FLAGS.__flags.items()):
+    if name in ("size", "words"):
+        print(name, flag.value)
+"""
+    done = run(tmp_path, program, "--size=3")
+    assert done.stdout.splitlines() == ["size 3", "words none"]
+    done = run(tmp_path, program, "--size=3", "old", "--unknown=1")
+    assert done.stdout.splitlines() == ["['old', '--unknown=1']", "size 3", "words none"]

@@ -223,3 +223,26 @@ def test_contexts_of_loops_and_conditionals() -> None:
     assert util.GetOutputContext(leaves) is None
     assert util.IsContainingContext(loop, None)
     assert not util.IsContainingContext(None, loop)
+
+
+def test_saved_iterators_go_on_where_they_were() -> None:
+    path = "python.data.experimental.kernel_tests.serialization.dataset_serialization_test_base"
+    base = of(path)
+    sparse = tf.SparseTensorValue([[0], [2]], [1, 2], [3])
+
+    class Case(base.DatasetSerializationTestBase):  # type: ignore[misc,name-defined]
+        def testCore(self) -> None:
+            self.run_core_tests(lambda: tf.data.Dataset.range(6).map(lambda x: (x, {"a": x * 2})), 6)
+
+        def testSparse(self) -> None:
+            self.verify_multiple_breaks(lambda: tf.data.Dataset.from_tensors(sparse).repeat(3), 3, 2)
+
+        def testShuffled(self) -> None:
+            self.verify_run_with_breaks(lambda: tf.data.Dataset.range(6).shuffle(4, seed=1), [2, 5], 6)
+
+        def testMoreThanThereAre(self) -> None:
+            self.verify_fully_used_iterator(lambda: tf.data.Dataset.range(3), 2)
+
+    found = result(Case)
+    assert [str(test).partition(" ")[0] for test, _ in found.failures] == ["testMoreThanThereAre"]
+    assert not found.errors, found.errors

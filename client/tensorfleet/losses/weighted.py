@@ -14,8 +14,9 @@ from tensorfleet.losses.collection import add_loss
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import ones_like, zeros_like
 from tensorfleet.ops.array.selection import where
-from tensorfleet.ops.array.shaping import shape, size
+from tensorfleet.ops.array.shaping import rank, shape, size
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.debugging.weights import after, assert_broadcastable, broadcast_weights
 from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.math.reduction import reduce_sum
@@ -269,8 +270,10 @@ def cosine_distance(
     """1 - labels · predictions along an axis, for vectors of norm 1 (`tf.losses.cosine_distance`).
 
     Raises:
-        ValueError: `axis` is missing.
+        ValueError: `axis` is missing, or given twice, as `dim`, too.
     """
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'")
     axis = dim if axis is None else axis
     if axis is None:
         raise ValueError("You must specify argument `axis`.")
@@ -306,7 +309,9 @@ def sigmoid_cross_entropy(
         logits.get_shape().assert_is_compatible_with(labels.get_shape())
         if label_smoothing > 0:
             labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
-        losses = cross_entropy.sigmoid_cross_entropy_with_logits(labels, logits, name="xentropy")
+        losses = cross_entropy.sigmoid_cross_entropy_with_logits(
+            labels=labels, logits=logits, name="xentropy"
+        )
         return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
 
 
@@ -357,22 +362,26 @@ def sparse_softmax_cross_entropy(
     _require("logits", logits)
     with framework.name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels]) as full:
         labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
-        rank = None if logits.ndim is None else logits.ndim - 1
-        weights = _squeezed(convert_to_tensor(weights), rank)
-        losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels, logits, name="xentropy")
+        weights = _squeezed(convert_to_tensor(weights), labels)
+        losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=logits, name="xentropy"
+        )
         return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
 
 
-def _squeezed(tensor: Tensor, rank: int | None) -> Tensor:
-    """The tensor without a last dimension of size 1, if its rank is `rank` + 1."""
-    if (
-        rank is None
-        or tensor.dims is None
-        or len(tensor.dims) != rank + 1
-        or tensor.dims[-1] not in (1, None)
-    ):
-        return tensor
-    return apply_one("Squeeze", tensor, squeeze_dims=[-1])
+def _squeezed(weights: Tensor, labels: Tensor) -> Tensor:
+    """The weights without a last dimension of size 1 that the labels lack; a step may be first to tell."""
+    if weights.dims == () or (weights.dims is not None and weights.dims[-1] not in (1, None)):
+        return weights
+    if weights.dims is not None and labels.dims is not None:
+        is_longer = len(weights.dims) == len(labels.dims) + 1
+        return apply_one("Squeeze", weights, squeeze_dims=[-1]) if is_longer else weights
+    squeezed: Tensor = cond(
+        equal(rank(weights), rank(labels) + 1),
+        lambda: apply_one("Squeeze", weights, squeeze_dims=[-1]),
+        lambda: weights,
+    )
+    return squeezed
 
 
 def _require(name: str, value: Any) -> None:

@@ -74,6 +74,10 @@ MODULES: dict[str, str] = {
     "python.data.kernel_tests": "",
     "python.data.kernel_tests.test_base": "client.test_base",
     "python.data.experimental.kernel_tests": "",
+    "python.data.experimental.kernel_tests.serialization": "",
+    "python.data.experimental.kernel_tests.serialization.dataset_serialization_test_base": (
+        "client.dataset_serialization_test_base"
+    ),
     # Training.
     "python.training.saver_test_utils": "client.saver_test_utils",
     "python.tools.strip_unused": "ours.saved_model.strip_unused",

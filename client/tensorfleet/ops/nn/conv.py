@@ -353,5 +353,9 @@ def separable_conv2d(
             **attrs,
         )
         pointwise = convert_to_tensor(pointwise_filter, name="pointwise_filter")
+        if pointwise.dims is not None and len(pointwise.dims) == 4:
+            for size in pointwise.dims[:2]:
+                if size not in (1, None):
+                    raise ValueError(f"Dimensions {size} and 1 are not compatible")
         attrs = window_attrs([1], "VALID", data_format)
         return apply_one("Conv2D", middle, pointwise, name=scope, **attrs)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dims import Dims
+from tensorfleet.graph.handles import handle_dims
 from tensorfleet.graph.op_def import ShapeRule, op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.ops.shape_rules import with_rank
-from tensorfleet.ops.state.resource_variable_ops import handle_dims
 
 _LOCKING = "use_locking: bool = false"
 _NESTEROV = "use_nesterov: bool = false"

@@ -48,8 +48,10 @@ FastHashSpec = HasherSpec("fasthash", None)
 
 def StrongHashSpec(key: Sequence[int]) -> HasherSpec:
     """SipHash with a secret key of two integers (`tf.contrib.lookup.StrongHashSpec`)."""
-    if len(key) != 2 or not all(isinstance(part, (int, np.integer)) for part in key):
+    if len(key) != 2:
         raise ValueError(f"`key` must be a list of two integers, received {key}")
+    if not all(isinstance(part, (int, np.integer)) and part >= 0 for part in key):
+        raise TypeError(f"Invalid key {key}. Must be unsigned integer values.")
     return HasherSpec("stronghash", list(key))
 
 
@@ -80,6 +82,8 @@ class IdTableWithHashBuckets(LookupInterface):
         super().__init__(key_dtype, dtypes.int64)
         self._table = table
         self._num_oov_buckets = num_oov_buckets
+        if not isinstance(hasher_spec, HasherSpec):
+            raise TypeError(f"hasher_spec must be of type HasherSpec, got {hasher_spec}")
         self._hasher_spec = hasher_spec
         if name is not None:
             self._name = name.split("/")[-1]

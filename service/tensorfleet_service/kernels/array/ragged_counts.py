@@ -91,7 +91,7 @@ def count_sparse(node: KernelNode) -> Kernel:
         is_new[1:] = (at[1:] != at[:-1]) | (value[1:] != value[:-1])
         begins = np.flatnonzero(is_new)
         if binary:
-            made = np.ones(begins.size)
+            made: Any = np.ones(begins.size)
         elif not weights.size:
             made = np.diff(begins, append=chosen.size)
         else:

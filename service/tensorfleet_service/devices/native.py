@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 SWITCH = "TENSORFLEET_NATIVE"
 
 
-INTERFACE = 7
+INTERFACE = 8
 """Version of the functions and arguments that this service calls; the module has the same number."""
 
 
@@ -91,8 +91,8 @@ def add_rows(table: Any, places: Any, updates: Any) -> bool:
 MOST_LEFT = 1 << 20
 """The most elements of the first operand of a product of any shape.
 
-Beyond, NumPy's library, which copies blocks of both operands, is 10 to 20 percent faster with AVX2, and where the
-first has to be turned, from twice as many on with AVX-512, too.
+Beyond, NumPy's library, which copies blocks of both operands, is 10 to 20 percent faster with AVX2, and where
+the first has to be turned, from twice as many on with AVX-512, too.
 """
 
 SHORT_SIDE = 1 << 9

@@ -53,7 +53,7 @@ static void fetch(const float *tile, long step, long begin, long end, long lengt
 
 static void run_product(void *context, long begin, long end) {
   struct product *p = context;
-  const long width = tiles->columns, most = tiles->matrix_rows, in_blocks = p->block < p->inner;
+  const long width = tiles->columns, most = TILE_ROWS, in_blocks = p->block < p->inner;
   const size_t panel_size = p->form == PANELS ? 0 : (size_t)(p->panels * p->block * width);
   float *packed = malloc(sizeof(float) * (panel_size + (size_t)(in_blocks ? most * p->block : 1)));
   if (packed == NULL) {

@@ -17,13 +17,6 @@
 #endif
 #define COLUMNS (2 * WIDTH)
 
-/* Rows of a tile of a product of matrices: 32 registers hold twice as many sums, so that panels are read half as often. */
-#if defined(__AVX512F__)
-#define MATRIX_ROWS 12
-#else
-#define MATRIX_ROWS TILE_ROWS
-#endif
-
 typedef float vector __attribute__((vector_size(4 * WIDTH)));
 typedef float anywhere __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 
@@ -94,22 +87,22 @@ static void product(const float *const *in, long rows, const long *offsets, long
 #undef CASE
 }
 
-/* Row `r` of rows that begin at `in`; three of them share an address that is counted up. */
-#define ROW(r) in[(r) / 3 * 3 * row_step + i + (r) % 3 * row_step]
-
 INLINE void matrix_of(const int rows, const int vectors, const int adds, const float *in, long row_step, long length,
                       const float *panel, float *out, long stride, long wanted) {
-  vector sums[MATRIX_ROWS][2] = {{{0}}};
+  vector sums[TILE_ROWS][2] = {{{0}}};
+  const float *a[TILE_ROWS];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) a[r] = in + r * row_step;
   for (long i = 0; i < length; i++, panel += COLUMNS) {
     const vector first = load(panel), second = vectors == 2 ? load(panel + WIDTH) : first;
-#pragma GCC unroll 12
+#pragma GCC unroll 6
     for (int r = 0; r < rows; r++) {
-      const float x = ROW(r);
+      const float x = a[r][i];
       sums[r][0] += first * x;
       if (vectors == 2) sums[r][1] += second * x;
     }
   }
-#pragma GCC unroll 12
+#pragma GCC unroll 6
   for (int r = 0; r < rows; r++) {
     float *to = out + r * stride;
     if (adds) {
@@ -141,14 +134,6 @@ static void matrix(const float *in, long rows, long row_step, long length, const
     CASE(4)
     CASE(5)
     CASE(6)
-#if MATRIX_ROWS > 6
-    CASE(7)
-    CASE(8)
-    CASE(9)
-    CASE(10)
-    CASE(11)
-    CASE(12)
-#endif
     default:
       break;
   }
@@ -319,4 +304,4 @@ static void depthwise_filter(const float *in, long step, const float *gradient, 
     for (long i = 0; i < width; i++) sums[c] += in[i * step + c] * gradient[i * depth + c];
 }
 
-const struct tiles CONCAT(tiles_, VARIANT) = {COLUMNS, MATRIX_ROWS, product, outer, depthwise, depthwise_filter, matrix, transpose, pack};
+const struct tiles CONCAT(tiles_, VARIANT) = {COLUMNS, product, outer, depthwise, depthwise_filter, matrix, transpose, pack};

@@ -8,8 +8,6 @@
 struct tiles {
   /* Columns of a tile: operands are packed in panels of so many columns. */
   long columns;
-  /* The most rows of a tile of `matrix`. */
-  long matrix_rows;
   /* out[r * stride + j] = the sum over segments s and i < length of in[r][offsets[s] + i] * panel[(s * length + i) *
    * columns + j], for r < rows and j < wanted, of at most TILE_ROWS rows and `columns` columns. */
   void (*product)(const float *const *in, long rows, const long *offsets, long segments, long length,
@@ -24,7 +22,7 @@ struct tiles {
   /* sums[c] += the sum over x < width of in[x * step + c] * gradient[x * depth + c]. */
   void (*depthwise_filter)(const float *in, long step, const float *gradient, long width, float *sums, long depth);
   /* out[r * stride + j] = the sum over i < length of in[r * row_step + i] * panel[i * columns + j], for r < rows and
-   * j < wanted, of at most `matrix_rows` rows and `columns` columns; where `adds` is set, out + the sum. */
+   * j < wanted, of at most TILE_ROWS rows and `columns` columns; where `adds` is set, out + the sum. */
   void (*matrix)(const float *in, long rows, long row_step, long length, const float *panel, int adds, float *out,
                  long stride, long wanted);
   /* to[c * stride + r] = from[r * step + c] for r < rows and c < columns. */

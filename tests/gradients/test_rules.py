@@ -12,6 +12,7 @@ import pytest
 
 import tensorfleet.ops
 from tensorfleet.graph import gradient_registry, op_def
+from tensorfleet.graph.function_calls import GRADIENT_RULE
 from tensorfleet.graph.operation import Operation
 from tensorfleet.ops.common import apply_one
 from tests.gradients import volume_cases  # noqa: F401 - adds to the cases
@@ -60,6 +61,7 @@ _FAMILIES_ELSEWHERE = (
         "fractional_pool",
         "references",
         "stateful",
+        "function_ops",
     ),
     *("recurrent", "ctc", "fourier", "image", "quantization", "sparse_arithmetic", "sparse_parts"),
 )
@@ -81,10 +83,14 @@ def test_every_op_type_is_in_the_table() -> None:
 
 
 def test_the_table_has_no_other_op_types() -> None:
-    # Other tests register functions of their own. A tf.py_function is a PyFunc with the rule of the other.
+    # Other tests register functions of their own. A tf.py_function is a PyFunc with the rule of the other, and calls
+    # of functions, whose types are the functions' names, share one.
     rules = gradient_registry.registered().items()
     known = {op for op, rule in rules if rule is None or rule.__module__.startswith("tensorfleet.ops.")}
-    assert sorted((known | gradient_registry.without_rule()) - set(op_def.registered())) == ["EagerPyFunc"]
+    assert sorted((known | gradient_registry.without_rule()) - set(op_def.registered())) == [
+        "EagerPyFunc",
+        GRADIENT_RULE,
+    ]
 
 
 def test_no_op_type_is_declared_in_two_ways() -> None:

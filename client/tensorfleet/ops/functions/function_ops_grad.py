@@ -10,9 +10,11 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.graph import handles
 from tensorfleet.graph.apply import apply_list, apply_op
 from tensorfleet.graph.function_calls import GRADIENT_RULE
-from tensorfleet.graph.gradient_registry import gradient
+from tensorfleet.graph.gradient_registry import gradient, no_rule
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+
+no_rule("RemoteCall")
 
 
 @gradient(GRADIENT_RULE)

@@ -83,8 +83,8 @@ def test_every_op_type_is_in_the_table() -> None:
 
 
 def test_the_table_has_no_other_op_types() -> None:
-    # Other tests register functions of their own. A tf.py_function is a PyFunc with the rule of the other, and calls
-    # of functions, whose types are the functions' names, share one.
+    # Other tests register functions of their own. A tf.py_function is a PyFunc with the rule of the other,
+    # and calls of functions, whose types are the functions' names, share one.
     rules = gradient_registry.registered().items()
     known = {op for op, rule in rules if rule is None or rule.__module__.startswith("tensorfleet.ops.")}
     assert sorted((known | gradient_registry.without_rule()) - set(op_def.registered())) == [

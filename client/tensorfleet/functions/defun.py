@@ -14,16 +14,15 @@ from typing import Any
 from tensorfleet.core import attr_value, dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet.functions.body import BodyGraph, build
+from tensorfleet.functions.call_node import call_attributes, call_function
 from tensorfleet.functions.naming import hashed_name
 from tensorfleet.graph.convert import convert_to_tensor
-from tensorfleet.graph.function_calls import call_definition
 from tensorfleet.graph.function_def import definition_of
 from tensorfleet.graph.graph import Graph, get_default_graph
-from tensorfleet.graph.op_def_proto import summary, type_name
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.proto import op_def_pb2
-from tensorfleet.proto.function_pb2 import FunctionDef, FunctionDefLibrary
+from tensorfleet.proto.function_pb2 import FunctionDef
 
 _LETTERS = {
     **{dtypes.float16: "f16", dtypes.float32: "f32", dtypes.float64: "f64", dtypes.bfloat16: "b16"},
@@ -132,7 +131,7 @@ class DefinedFunction:
         self._copied_effects = frozenset(allowlisted_stateful_ops or whitelisted_stateful_ops or ())
         self._reads_variables = capture_resource_var_by_value
         self._options = kwargs
-        _attributes("function", kwargs)  # errors where the function is declared
+        call_attributes("function", kwargs)  # errors where the function is declared
         self._devices = get_default_graph()._scopes.devices[-1:]
         self._body: BodyGraph | None = None
         self._definition: FunctionDef | None = None
@@ -248,7 +247,7 @@ class DefinedFunction:
         )
         if not self._func_name and self._grad_func is not None:
             label += f"_{self._grad_func.name}"
-        for key, value in _attributes(label, self._options).items():
+        for key, value in call_attributes(label, self._options).items():
             attr_value.to_proto(value, definition.attr[key])
         definition.signature.name = self._func_name or hashed_name(label, definition)
         if self._func is not None and self._func.__doc__:
@@ -297,7 +296,7 @@ class DefinedFunction:
         """The operation of a call that is given what stands for captured tensors, too."""
         graph = get_default_graph()
         self.add_to_graph(graph)
-        op = _call(self.definition.signature, graph, tensors, name, kwargs)
+        op = call_function(self.definition.signature, graph, tensors, name, kwargs)
         if self._shape_func is not None:
             shapes = self._shape_func(op)
             if len(shapes) != len(op.outputs):
@@ -329,7 +328,7 @@ class OverloadedFunction:
         self._grad_func = grad_func
         self._options = options
         self._python_grad_func = python_grad_func
-        _attributes("function", {k: v for k, v in options.items() if k not in _OWN_OPTIONS})
+        call_attributes("function", {k: v for k, v in options.items() if k not in _OWN_OPTIONS})
         self._overloads: dict[str, DefinedFunction] = {}
         functools.update_wrapper(self, func)
 
@@ -383,101 +382,3 @@ _OWN_OPTIONS = frozenset(
 
 def _base_name(func: Callable[..., Any]) -> str:
     return str(getattr(func, "__name__", None) or type(func).__name__).strip("<>")
-
-
-def _call(
-    signature: op_def_pb2.OpDef,
-    graph: Graph,
-    tensors: Sequence[Tensor],
-    name: str | None,
-    options: dict[str, Any],
-) -> Operation:
-    """Adds the operation that calls a function of the graph's library."""
-    if len(tensors) != len(signature.input_arg):
-        raise ValueError(
-            f"Expected number of arguments: {len(signature.input_arg)}, received: {len(tensors)}"
-        )
-    attrs = _attributes(signature.name, options)
-    opdef = call_definition(signature)
-    for arg, tensor in zip(opdef.inputs, tensors, strict=True):
-        if arg.dtype is not None and arg.dtype is not tensor.dtype.base:
-            raise ValueError(
-                f"Input '{arg.name}' passed {type_name(tensor.dtype.base)} expected {type_name(arg.dtype)} "
-                f"while building NodeDef '{name or signature.name}' using {summary(opdef)}"
-            )
-    return graph.add_operation(
-        graph._op_definition(signature.name),
-        graph.op_name(name or signature.name, signature.name),
-        tuple(tensors),
-        attrs,
-        opdef.output_types(attrs),
-        2,
-    )
-
-
-def _attributes(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a function, or of a call, that options ask for.
-
-    Raises:
-        ValueError: an unknown option, or one whose value is no number, text or truth.
-    """
-    options = dict(options)
-    attrs: dict[str, Any] = {}
-    noinline = options.pop("noinline", None)
-    if noinline is not None:
-        attrs["_noinline"] = bool(noinline)
-    attrs["_disable_call_shape_inference"] = True
-    compiled, separate = options.pop("compiled", None), options.pop("separate_compiled_gradients", None)
-    if compiled is not None:
-        attrs["_XlaCompile"] = bool(compiled)
-        attrs["_XlaSeparateCompiledGradients"] = bool(separate)
-        attrs["_XlaScope"] = get_default_graph()._scopes.attrs.get("_XlaScope", f"function_{name}".encode())
-    for key, value in options.items():
-        if not key.startswith("experimental_") and key not in ("_implements", "_reference"):
-            raise ValueError(f"Unknown keyword arguments: {options.keys()}")
-        if not isinstance(value, (bool, int, float, str)):
-            raise ValueError(f"Unsupported attribute type {type(value)} of {key}")
-        attrs[key] = value.encode() if isinstance(value, str) else value
-    return attrs
-
-
-def from_library(lib: FunctionDefLibrary) -> list[DefinedFunction]:
-    """The functions of a library, each with its gradient (`function.from_library`).
-
-    Raises:
-        ValueError: a gradient names a function that is not there, or functions are each other's gradients.
-    """
-    definitions = {definition.signature.name: definition for definition in lib.function}
-    gradients = {}
-    for item in lib.gradient:
-        for name in (item.function_name, item.gradient_func):
-            if name not in definitions:
-                raise ValueError(f"FunctionDefLibrary missing '{name}' FunctionDef\n{lib}")
-        gradients[item.function_name] = item.gradient_func
-    made: dict[str, DefinedFunction] = {}
-    for name in definitions:
-        chain = [name]
-        while chain[-1] in gradients and chain[-1] not in made:
-            chain.append(gradients[chain[-1]])
-            if len(chain) > len(definitions):
-                raise ValueError(f"FunctionDefLibrary contains cyclic gradient functions!\n{lib}")
-        for each in reversed(chain):
-            if each not in made:
-                gradient = made.get(gradients.get(each, ""))
-                made[each] = _from_definition(definitions[each], gradient)
-    return list(made.values())
-
-
-def _from_definition(definition: FunctionDef, grad_func: DefinedFunction | None = None) -> DefinedFunction:
-    signature = definition.signature
-    found = DefinedFunction(
-        None,
-        [arg.name for arg in signature.input_arg],
-        [dtypes.from_enum(arg.type) for arg in signature.input_arg],
-        signature.name,
-        grad_func,
-        out_names=[arg.name for arg in signature.output_arg],
-    )
-    found._definition = FunctionDef()
-    found._definition.CopyFrom(definition)
-    return found

@@ -48,7 +48,7 @@ _GRAPHS: dict[str, str] = {
     "python.framework.function.Defun": "client.Defun",
     "python.framework.function._DefinedFunction": "ours.functions.defun.DefinedFunction",
     "python.framework.function._OverloadedFunction": "ours.functions.defun.OverloadedFunction",
-    "python.framework.function.from_library": "ours.functions.defun.from_library",
+    "python.framework.function.from_library": "ours.functions.library.from_library",
     "python.framework.function.get_extra_args": "ours.functions.body.get_extra_args",
     "python.framework.function.get_extra_inputs": "ours.functions.body.get_extra_inputs",
     "python.framework.function.get_extra_vars": "ours.functions.body.get_extra_vars",

@@ -8,7 +8,8 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.functions.body import get_extra_args, get_extra_inputs, get_extra_vars
-from tensorfleet.functions.defun import DefinedFunction, Defun, from_library
+from tensorfleet.functions.defun import DefinedFunction, Defun
+from tensorfleet.functions.library import from_library
 from tensorfleet.proto.function_pb2 import FunctionDefLibrary
 
 

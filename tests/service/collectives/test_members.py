@@ -65,7 +65,7 @@ def pool() -> Iterator[Pool]:
 
 def begun(
     pool: Pool, request: Call, is_there: bool, error: errors.OpError | None = None
-) -> tuple[Collectives, Peer, Future]:
+) -> tuple[Collectives, SilentPeer, Future]:
     peer = SilentPeer(error)
     collectives = Collectives(HERE, 1, pool)
     peers: Any = OneConnection(peer, is_there)

@@ -213,7 +213,7 @@ class _Backpropagation:
                     rule = _rule(op)
                 if rule is not None:
                     with flow.differentiating(op):
-                        for i, output in enumerate(op.outputs):
+                        for i, output in enumerate(op.outputs[: len(op.outputs) - op.added_outputs]):
                             if sums[i] is None and is_trainable(output):
                                 sums[i] = flow.zeros_like(op, i)
                         self._pass_on(op, self._differentiate(op, rule, sums))

@@ -60,6 +60,9 @@ class Operation:
         "type",
     )
 
+    added_outputs = 0
+    """How many of the last outputs are values that its gradient takes, and no results."""
+
     def __init__(
         self,
         graph: Graph,
@@ -194,7 +197,8 @@ class Operation:
         self._changed()
 
     def add_outputs(self, types: Sequence[DType], dims: Sequence[Dims]) -> None:
-        """Adds outputs, after the operation was made; its attributes are for the caller to change."""
+        """Adds outputs for a gradient, later; the operation's attributes are for the caller to change."""
+        self.added_outputs += len(types)
         for dtype, shape in zip(types, dims, strict=True):
             tensor = Tensor(self, len(self.outputs), dtype)
             tensor.dims = shape

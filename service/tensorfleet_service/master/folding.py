@@ -86,7 +86,10 @@ def _is_cheap(node: Node, values: Sequence[Any]) -> bool:
     arrays = [np.asarray(value) for value in values]
     if node.op not in _PROPORTIONAL and sum(array.size for array in arrays) > _MAX_COSTLY_ELEMENTS:
         return False
-    if (_range_bound(arrays) if node.op == "Range" else _bound(arrays)) > _MAX_ELEMENTS:
+    bound = _range_bound(arrays) if node.op in ("Range", "RaggedRange") else _bound(arrays)
+    if node.op not in _PROPORTIONAL:
+        bound *= _windows(node)
+    if bound > _MAX_ELEMENTS:
         return False
     text = 0
     for array, dtype in zip(arrays, node.input_types, strict=True):
@@ -110,8 +113,22 @@ def _bound(arrays: Sequence[np.ndarray[Any, Any]]) -> float:
     return bound
 
 
+def _windows(node: Node) -> float:
+    """The sizes that attributes give, such as of the windows that an op reads; multiplied, as a bound."""
+    bound = 1.0
+    for value in node.attrs.values():
+        if isinstance(value, (list, tuple)):
+            for size in value:
+                bound *= max(1.0, abs(size)) if type(size) is int else 1.0
+    return bound
+
+
 def _range_bound(arrays: Sequence[np.ndarray[Any, Any]]) -> float:
-    """The number of elements of a Range; infinity if it cannot be computed."""
-    start, limit, delta = (float(array.reshape(-1)[0]) for array in arrays)
-    count = abs(limit - start) / abs(delta) if delta else math.inf
+    """The number of elements of a Range, or of all of a RaggedRange; infinity if it cannot be computed."""
+    starts, limits, deltas = (array.astype(np.float64) for array in arrays)
+    try:
+        with np.errstate(all="ignore"):
+            count = float(np.sum(np.abs(limits - starts) / np.abs(deltas)))
+    except ValueError:  # these do not fit together, which the step says
+        return math.inf
     return count if count <= _MAX_AXES else math.inf

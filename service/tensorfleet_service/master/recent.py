@@ -47,9 +47,9 @@ class Recent(Generic[K, V]):
         while len(self.entries) > max(limits.MAX_SIGNATURES, 1) or (
             self._names > limits.MAX_SIGNATURE_NAMES and len(self.entries) > 1
         ):
-            oldest = next(iter(self.entries))
-            dropped.append((oldest, self.entries[oldest]))
-            self.pop(oldest)
+            oldest, found = self.entries.popitem(last=False)  # at once, as `used` may change the order
+            self._names -= self._sizes.pop(oldest)
+            dropped.append((oldest, found))
         return dropped
 
     def pop(self, key: K) -> None:

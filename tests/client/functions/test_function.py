@@ -182,6 +182,33 @@ def test_gradients_of_gradients_and_of_nested_calls() -> None:
     np.testing.assert_allclose(run([first, second]), [12 + np.cos(2), 12 - np.sin(2)], rtol=1e-6)
 
 
+def test_several_gradients_of_one_call() -> None:
+    """As of two losses: each uses what the call has computed, and can itself be differentiated."""
+
+    @tf.function
+    def f(x: Any) -> Any:
+        dropped = tf.nn.dropout(x, 0.5)
+        return dropped, tf.reduce_sum(dropped * dropped)
+
+    x = tf.constant(np.arange(1.0, 300.0, dtype=np.float32))
+    dropped, total = f(x)
+    gradients = [tf.gradients(y, x)[0] for y in (total, 2.0 * total, dropped)]
+    assert not [op for op in tf.get_default_graph().get_operations() if op.type == "SymbolicGradient"]
+    found, *by_x = run([dropped, *gradients])
+    for factor, each in zip((4 * found, 8 * found, np.full(299, 2.0)), by_x, strict=True):
+        np.testing.assert_allclose(each, np.where(found > 0, factor, 0.0))
+
+    @tf.function
+    def cube(x: Any) -> Any:
+        return x * x * x
+
+    x = tf.constant(2.0)
+    y = cube(x)
+    tf.gradients(y * 2.0, x)
+    second = tf.gradients(tf.gradients(y, x)[0], x)[0]
+    assert run(second) == 12
+
+
 def test_gradients_of_loops_and_conditionals_compute_them_again() -> None:
     @tf.function
     def power(x: Any) -> Any:

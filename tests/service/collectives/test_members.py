@@ -14,6 +14,7 @@ from tensorfleet.core import errors
 from tensorfleet.wire.frames import Frame, Kind
 from tensorfleet_service.collectives.call import Call, Verb, pack
 from tensorfleet_service.collectives.standing import Standing
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.pool import Pool
@@ -64,7 +65,7 @@ def pool() -> Iterator[Pool]:
 
 def begun(
     pool: Pool, request: Call, is_there: bool, error: errors.OpError | None = None
-) -> tuple[Collectives, Peer, Future]:
+) -> tuple[Collectives, SilentPeer, Future]:
     peer = SilentPeer(error)
     collectives = Collectives(HERE, 1, pool)
     peers: Any = OneConnection(peer, is_there)
@@ -269,6 +270,51 @@ def test_without_members_that_wait_nobody_looks_for_the_leader(pool: Pool) -> No
         soon(lambda: collectives._link._outbox is None, "it is given up", 10.0)
         assert looked == [LEADER]
         begun.cancel()
+    finally:
+        collectives.close()
+
+
+def counted(collectives: Collectives, peer: Peer, round_id: int, number: int = 1) -> None:
+    """The leader's answer to a member, and then the end of another member's step."""
+    fields = {"joins": [number], "members": [[f"{task}/device:CPU:0", 1] for task in (HERE, LEADER)]}
+    collectives.receive(peer, Frame(Kind.COLLECTIVE, 0, round_id, Verb.RESULT, pack(fields), (X,)))
+
+
+def test_a_failed_step_is_reported_when_its_task_ends_and_others_have_not_answered(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeouts, "HEARD_SECONDS", 1000.0)
+    collectives, _, future = begun(pool, call("reduce", [X, X]), is_there=True)
+    early, late = Event(), Event()
+    try:
+        future.cancel()
+        collectives.when_heard(early.set)
+        assert not early.is_set(), "the leader has not answered"
+    finally:
+        collectives.close()
+    assert early.is_set()
+    future = joined(collectives, call("reduce", [X, X]), 0, 60.0)
+    future.cancel()
+    collectives.when_heard(late.set)
+    assert late.is_set()
+
+
+def test_what_a_function_has_counted_is_told_to_its_own_group_alone(pool: Pool) -> None:
+    """Of what its body calls, the step is not known: all of these have the number 0."""
+    request = call("reduce", [X, X])
+    other = replace(request, group_key=request.group_key + 1)
+    collectives, peer, future = begun(pool, request, is_there=True)
+    group = collectives.group(request.device, request.group_key)
+    try:
+        unrelated = collectives.join(other, X, collectives.group(other.device, other.group_key))
+        counted(collectives, peer, 7)
+        assert outcome(future) is X
+        fields = {"key": request.key, "step": 5, "code": errors.ABORTED, "text": "it has ended"}
+        collectives.receive(peer, Frame(Kind.COLLECTIVE, 0, 7, Verb.UNDONE, pack(fields), ()))
+        counted(collectives, peer, 8, 2)
+        assert outcome(unrelated) is X
+        with pytest.raises(errors.AbortedError, match="does not count: it has ended"):
+            outcome(collectives.join(request, X, group))
     finally:
         collectives.close()
 

@@ -273,6 +273,13 @@ def test_what_takes_long_is_left_to_steps(monkeypatch: pytest.MonkeyPatch) -> No
         ),
         ("StringLength", lambda: tf.strings.length(tf.constant(["a"] * 5_000))),
         ("MaxPool", lambda: tf.nn.max_pool(tf.ones([1, 80, 80, 1]), [1, 80, 80, 1], [1, 1, 1, 1], "SAME")),
+        ("RaggedRange", lambda: tf.ragged.range(0.0, 1e5, 0.1).flat_values),
+        (
+            "ExtractImagePatches",
+            lambda: tf.extract_image_patches(
+                tf.ones([1, 60, 60, 1]), [1, 90, 90, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"
+            ),
+        ),
         ("MatrixInverse", lambda: tf.linalg.inv(tf.eye(80) * 2.0)),
         ("DecodePng", lambda: tf.image.decode_png(tf.constant(b"no image"))),
     ],

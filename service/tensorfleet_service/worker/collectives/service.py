@@ -110,6 +110,8 @@ class Collectives:
 
     def close(self) -> None:
         self._link.close()
+        with self._records.locked():
+            self._undone.close()
         self._deadlines.close()
 
     # Called by kernels

@@ -62,6 +62,13 @@ class UndoneRounds:
         self._undone: OrderedDict[int, tuple[int, Key, errors.OpError]] = OrderedDict()  # by rounds
         self._asked: dict[int, set[Place]] = {}  # who has not answered
         self._waiting: list[tuple[set[int], Callable[[], None]]] = []
+        self._closed = False
+
+    def close(self) -> None:
+        """Waits for nobody any more: the deadlines of those that do not answer have ended, too."""
+        self._closed = True
+        for number in list(self._asked):
+            self._forget(number)
 
     # Of this task's steps
 
@@ -126,7 +133,7 @@ class UndoneRounds:
             self._take_back(device, key, found.round_id)
 
     def _ask(self, number: int, places: set[Place]) -> None:
-        if places:
+        if places and not self._closed:
             self._asked[number] = places
             self._deadlines.after(
                 timeouts.HEARD_SECONDS, lambda: self._records.call_locked(self._forget, number)
@@ -200,12 +207,15 @@ class UndoneRounds:
                 self._undo(device, group, found.step, (group_key, instance_key), error)
 
     def _undo(self, device: str, group: Group, step: int, key: Key, error: errors.OpError) -> None:
-        counted = self._take_counted(step)  # a step is undone once, whatever it has counted
+        if step:
+            counted = self._take_counted(step)  # a step is undone once, whatever it has counted
+        else:  # it is not known what else is of the same step
+            counted = [(device, key, group.counted.pop(key[1]))]
         undone = Undone(step, key, error)
         own = [
             (number, member)
             for number, member in self._records.members.items()
-            if member.step == step or (member.group is group and member.call.device == device)
+            if (step and member.step == step) or (member.group is group and member.call.device == device)
         ]
         own.sort(key=lambda each: each[1].step != step)
         group.undone = undone

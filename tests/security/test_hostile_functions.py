@@ -12,6 +12,7 @@ import pytest
 from tensorfleet.core import attr_value, dtypes, errors, tensor_util
 from tensorfleet.core.attr_value import NameAttrList
 from tensorfleet.proto import function_pb2, graph_pb2, master_pb2
+from tensorfleet.proto.types_pb2 import DT_FLOAT, DT_INT32, DT_STRING
 from tensorfleet.security.settings import Security
 from tensorfleet_service.executor import functions
 from tensorfleet_service.graph.session_graph import SessionGraph
@@ -65,9 +66,9 @@ class Hostile:
         made = self.graph.library.function.add()
         made.signature.name = name
         for i in range(arguments):
-            made.signature.input_arg.add(name="a" if not i else f"a{i}", type=FLOAT.enum)
+            made.signature.input_arg.add(name="a" if not i else f"a{i}", type=DT_FLOAT)
         for i in range(results):
-            made.signature.output_arg.add(name=f"r{i}", type=FLOAT.enum)
+            made.signature.output_arg.add(name=f"r{i}", type=DT_FLOAT)
             made.ret[f"r{i}"] = result
         for row in rows:
             add(made.node_def, *row)
@@ -151,9 +152,9 @@ def test_calls_of_other_counts(
 
 @pytest.mark.parametrize("op", ["PartitionedCall", "If", "While", "SymbolicGradient"])
 def test_calls_with_other_types(hostile: Hostile, stranger: Stranger, op: str) -> None:
-    hostile.function("f", [NEG], "n:y:0").signature.input_arg[0].type = dtypes.int32.enum
-    hostile.graph.library.function[0].node_def[0].attr["T"].type = dtypes.int32.enum
-    hostile.graph.library.function[0].signature.output_arg[0].type = dtypes.int32.enum
+    hostile.function("f", [NEG], "n:y:0").signature.input_arg[0].type = DT_INT32
+    hostile.graph.library.function[0].node_def[0].attr["T"].type = DT_INT32
+    hostile.graph.library.function[0].signature.output_arg[0].type = DT_INT32
     function = func("f")
     attrs: dict[str, Any] = {
         "If": {"Tcond": FLOAT, "then_branch": function, "else_branch": function} | _types(1),
@@ -195,7 +196,7 @@ def test_targets_of_remote_calls(hostile: Hostile, stranger: Stranger, target: A
     hostile.function("f", [NEG], "n:y:0")
     tensor = tensor_util.make_tensor_proto(target, dtypes.string)
     made = hostile.graph.node.add(name="t", op="Const")
-    made.attr["dtype"].type = dtypes.string.enum
+    made.attr["dtype"].type = DT_STRING
     made.attr["value"].tensor.CopyFrom(tensor)
     hostile.node("y", "RemoteCall", ["t", "x"], call("f"))
     stranger.fails(hostile.graph, INVALID, "y")

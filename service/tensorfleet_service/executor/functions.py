@@ -6,6 +6,8 @@ A function runs on the device of the op that calls it, whatever devices its body
 from __future__ import annotations
 
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -17,14 +19,15 @@ from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.step import Sender, Step
-from tensorfleet_service.graph.function_graph import body
+from tensorfleet_service.graph.function_graph import body, check_call
 from tensorfleet_service.graph.graph import GRADIENT, needed_functions
 from tensorfleet_service.kernels.registry import is_lasting
 from tensorfleet_service.state.session_tensors import SessionTensors
 from tensorfleet_service.threads.future import Future
-from tensorfleet_service.threads.running import RUNNING
+from tensorfleet_service.threads.running import RUNNING, check as check_step
 
 if TYPE_CHECKING:
+    from tensorfleet.core.dtypes import DType
     from tensorfleet.proto.function_pb2 import FunctionDef
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.state.resources import Resources
@@ -34,6 +37,14 @@ Closer = Callable[[], None]
 
 MAX_NESTED = 50
 """Limit on the depth of nested calls, as compiling them recurses: Python's stack allows not many more."""
+
+MAX_COMPILED_NODES = 250_000
+"""Limit on the nodes of a session's compiled functions on a task. Those with state are compiled for each
+call, so that with each function that calls the next one twice they become twice as many."""
+
+_MANY_CALLS = 20
+"""So many calls in functions may stand for thousands: with each function that calls the next one twice, twice
+as many."""
 
 _instantiating = threading.local()
 _STATELESS = ("Assert", "CheckNumerics", "CheckNumericsV2", "_Arg", "_Retval")
@@ -51,7 +62,17 @@ class Function:
         is_stateful: whether two compilations of it may give different results.
     """
 
-    __slots__ = ("_pool", "_restore", "is_stateful", "lasts", "name", "plan", "waits")
+    __slots__ = (
+        "__weakref__",
+        "_arity",
+        "_pool",
+        "_restore",
+        "is_stateful",
+        "lasts",
+        "name",
+        "plan",
+        "waits",
+    )
 
     def __init__(self, name: str, plan: Plan | DataflowPlan, pool: Pool, xp: ModuleType) -> None:
         self.name = name
@@ -61,6 +82,7 @@ class Function:
         self.is_stateful = any(
             node.opdef.is_stateful and node.op not in ("_Arg", "_Retval") for node in plan.nodes
         )
+        self._arity = sum(node.op == "_Arg" for node in plan.nodes)
         self._pool = pool
         # A plan moves its results to the host; those of a call go back to the device.
         moves = movers(xp)
@@ -70,8 +92,13 @@ class Function:
         """The results, or a Future for them.
 
         Raises:
-            OpError: an op of the body failed; the message names it.
+            OpError: an op of the body failed; the message names it. Or the step has ended: calls in calls may
+                be more than ever come to an end.
         """
+        if len(arguments) != self._arity:
+            text = f"Function {self.name} has {self._arity} arguments, and is called with {len(arguments)}"
+            raise errors.InvalidArgumentError(None, None, text)
+        check_step()
         if self.waits:
             return self._start(arguments)
         try:
@@ -81,6 +108,11 @@ class Function:
 
     def _finish(self, results: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(results) if self._restore is None else tuple(map(self._restore, results))
+
+    def check(self, given: Sequence[DType], results: Sequence[DType] | None) -> None:
+        """Raises InvalidArgumentError if calls with such inputs, and outputs where known, are wrong."""
+        own = [node.attrs["T"] for node in self.plan.nodes if node.op == "_Retval"]
+        check_call(self.plan.nodes, self.name, given, own if results is None else results)
 
     def _start(self, arguments: Sequence[Any]) -> Future:
         """Runs the body as a step of its own, which only the caller knows."""
@@ -140,6 +172,9 @@ class Library:
         self._definitions: dict[str, FunctionDef] = {}
         self._shared: dict[tuple[bytes, str, bool], Function] = {}
         self._closers: dict[int, Closer] | None = {}
+        self._compiled = 0
+        # The sizes of functions that are gone. They may go at any time, also while the lock is held.
+        self._dropped: deque[int] = deque()
 
     def add(self, functions: Iterable[FunctionDef]) -> None:
         """Adds new functions; within a session a name stands for one function."""
@@ -176,8 +211,10 @@ class Library:
             text = f"Functions call each other more than {MAX_NESTED} deep: {' -> '.join(callers[:5])} -> …"
             raise errors.InvalidArgumentError(None, None, text)
         callers.append(called)
+        size = 0
         try:
             nodes = body(definition, dict(func.attr))
+            size = self._count(len(nodes))
             if gradient:
                 from tensorfleet_service.executor.function_gradient import gradient_body
 
@@ -185,11 +222,34 @@ class Library:
             for node in nodes:
                 node.assigned = device
             function = Function(called, self._plan(device, nodes, xp), self.pool, xp)
+        except BaseException:
+            self._dropped.append(size)
+            raise
         finally:
             callers.pop()
+        weakref.finalize(function, self._dropped.append, size).atexit = False
         if not function.is_stateful:
             self._shared[key] = function
         return function
+
+    def _count(self, size: int) -> int:
+        """Counts the nodes of a function that is compiled now; `size`.
+
+        Raises:
+            ResourceExhaustedError: they would be too many.
+        """
+        with self._lock:
+            if self._compiled + size > MAX_COMPILED_NODES:
+                self._shared = {}  # those that nobody uses now are compiled anew
+            while self._dropped:
+                self._compiled -= self._dropped.popleft()
+            if self._compiled and self._compiled + size > MAX_COMPILED_NODES:
+                text = (
+                    f"The calls of functions in this session stand for more than {MAX_COMPILED_NODES} nodes"
+                )
+                raise errors.ResourceExhaustedError(None, None, text)
+            self._compiled += size
+        return size
 
     def stateful_op(self, func: NameAttrList) -> str | None:
         """An op type with state in a function or in those that it calls, other than datasets and checks."""
@@ -207,12 +267,14 @@ class Library:
         return None
 
     def lasts(self, nodes: Sequence[Node]) -> bool:
-        """Whether functions that nodes call have ops that may compute for long, or loops."""
-        return any(
-            node.op in _LOOPS or is_lasting(node.op)
-            for function in needed_functions(nodes, self._definitions)
-            for node in function.node_def
-        )
+        """Whether functions that nodes call have ops that may compute for long, loops, or many calls."""
+        calls = 0
+        for function in needed_functions(nodes, self._definitions):
+            for node in function.node_def:
+                if node.op in _LOOPS or is_lasting(node.op):
+                    return True
+                calls += sum(attr.HasField("func") or len(attr.list.func) > 0 for attr in node.attr.values())
+        return calls >= _MANY_CALLS
 
     def _plan(self, device: str, nodes: list[Node], xp: ModuleType) -> Plan | DataflowPlan:
         kind = DataflowPlan if needs_dataflow(nodes) else Plan

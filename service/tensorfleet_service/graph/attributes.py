@@ -16,6 +16,8 @@ from tensorfleet.proto import node_def_pb2
 _UNDECLARED_ATTRS = {"_class": "list(string)"}
 MAX_TENSORS = 1 << 20
 """Limit on the tensors of one input or output that is a list."""
+MAX_ARGUMENTS = 1 << 16
+"""Limit on the arguments, and on the results, of a function."""
 _TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}
 
 

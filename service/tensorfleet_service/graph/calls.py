@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph import op_def
 from tensorfleet.proto import attr_value_pb2, function_pb2, node_def_pb2, op_def_pb2
-from tensorfleet_service.graph.attributes import at
+from tensorfleet_service.graph.attributes import MAX_ARGUMENTS, at
 
 Functions = Mapping[str, function_pb2.FunctionDef]
-_Attrs = Mapping[str, attr_value_pb2.AttrValue]
 
 
 def is_call(node_def: node_def_pb2.NodeDef, functions: Functions) -> bool:
@@ -36,24 +35,55 @@ def as_call(node_def: node_def_pb2.NodeDef, functions: Functions) -> node_def_pb
         else:
             function.attr[key].CopyFrom(value)
     for key, args in (("Tin", signature.input_arg), ("Tout", signature.output_arg)):
-        types = [dtype for arg in args for dtype in _types(arg, node_def)]
-        made.attr[key].list.type.extend(types)
+        made.attr[key].list.type.extend(_types(args, node_def))
     return made
 
 
-def _types(arg: op_def_pb2.OpDef.ArgDef, node_def: node_def_pb2.NodeDef) -> list[Any]:
-    if arg.type_list_attr:
-        return list(_given(node_def, arg.type_list_attr).list.type)
-    dtype = _given(node_def, arg.type_attr).type if arg.type_attr else arg.type
-    count = _given(node_def, arg.number_attr).i if arg.number_attr else 1
-    return [dtype] * count
+def types_of(
+    args: Sequence[op_def_pb2.OpDef.ArgDef],
+    given: Callable[[str], attr_value_pb2.AttrValue],
+    what: str,
+) -> list[Any]:
+    """The numbers of the types of the tensors that arguments, or results, stand for.
+
+    Args:
+        given: gives the attributes that say types and counts.
+        what: the call or the function, for errors.
+
+    Raises:
+        InvalidArgumentError: an attribute says a count that no function has.
+    """
+    types: list[Any] = []
+    for arg in args:
+        if arg.type_list_attr:
+            types += given(arg.type_list_attr).list.type
+            count = 0
+        else:
+            dtype = given(arg.type_attr).type if arg.type_attr else arg.type
+            count = given(arg.number_attr).i if arg.number_attr else 1
+        if count < 0 or len(types) + count > MAX_ARGUMENTS:
+            text = f"{arg.name} in {what} stands for {count} tensors: a function has {MAX_ARGUMENTS} at most"
+            raise InvalidArgumentError(None, None, text)
+        if count:
+            types += [dtype] * count
+    return types
 
 
-def _given(node_def: node_def_pb2.NodeDef, name: str) -> attr_value_pb2.AttrValue:
-    if name not in node_def.attr:
-        message = f"No attr named '{name}' in the call of {node_def.op}{at(node_def.name)}"
-        raise InvalidArgumentError(None, None, message)
-    return node_def.attr[name]
+def _types(args: Sequence[op_def_pb2.OpDef.ArgDef], node_def: node_def_pb2.NodeDef) -> list[Any]:
+    what = f"the call of {node_def.op}"
+
+    def given(name: str) -> attr_value_pb2.AttrValue:
+        if name not in node_def.attr:
+            text = f"No attr named '{name}' in {what}{at(node_def.name)}"
+            raise InvalidArgumentError(None, None, text)
+        return node_def.attr[name]
+
+    return types_of(args, given, f"{what}{at(node_def.name)}")
+
+
+def output_number(text: str) -> int | None:
+    """The number at the end of an input's text; None if it is not one that an output can have."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 def rewrite_calls(function: function_pb2.FunctionDef, functions: Functions) -> None:
@@ -68,7 +98,7 @@ def rewrite_calls(function: function_pb2.FunctionDef, functions: Functions) -> N
         start = 0
         for arg in functions[node_def.op].signature.output_arg:
             starts[node_def.name, arg.name] = start
-            start += len(_types(arg, node_def))
+            start += len(_types([arg], node_def))
         node_def.CopyFrom(as_call(node_def, functions))
     if not starts:
         return
@@ -85,5 +115,5 @@ def _renamed(text: str, starts: Mapping[tuple[str, str], int]) -> str:
     parts = text.split(":")
     if len(parts) not in (2, 3) or (parts[0], parts[1]) not in starts:
         return text
-    index = starts[parts[0], parts[1]] + (int(parts[2]) if len(parts) == 3 else 0)
-    return f"{parts[0]}:output:{index}"
+    number = output_number(parts[2]) if len(parts) == 3 else 0
+    return text if number is None else f"{parts[0]}:output:{starts[parts[0], parts[1]] + number}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tensorfleet.core import attr_value, dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph import op_def
 from tensorfleet.proto import attr_value_pb2, function_pb2, graph_pb2, node_def_pb2, op_def_pb2
+from tensorfleet_service.graph.calls import output_number, types_of
 from tensorfleet_service.graph.graph import Node, is_back_edge
 from tensorfleet_service.graph.session_graph import from_graph_def
 
@@ -42,8 +43,8 @@ def body(function: function_pb2.FunctionDef, attrs: Attrs) -> list[Node]:
         del copied.input[:]
         copied.input.extend(inputs)
     index = 0
-    for arg in function.signature.output_arg:
-        for offset, dtype in enumerate(_types(function, attrs, arg)):
+    for arg, types in _types(function, attrs, function.signature.output_arg):
+        for offset, dtype in enumerate(types):
             retval = graph_def.node.add(name=f"_retval_{index}", op="_Retval")
             attr_value.to_proto(dtype, retval.attr["T"])
             attr_value.to_proto(index, retval.attr["index"])
@@ -60,12 +61,46 @@ def _given(function: function_pb2.FunctionDef, attrs: Attrs, name: str) -> attr_
     return attrs[name]
 
 
-def _types(function: function_pb2.FunctionDef, attrs: Attrs, arg: op_def_pb2.OpDef.ArgDef) -> list[DType]:
-    """The dtypes of the tensors that one argument or result stands for."""
-    if arg.type_list_attr:
-        return [dtypes.from_enum(t) for t in _given(function, attrs, arg.type_list_attr).list.type]
-    dtype = dtypes.from_enum(_given(function, attrs, arg.type_attr).type if arg.type_attr else arg.type)
-    return [dtype] * (_given(function, attrs, arg.number_attr).i if arg.number_attr else 1)
+def _types(
+    function: function_pb2.FunctionDef, attrs: Attrs, args: Sequence[op_def_pb2.OpDef.ArgDef]
+) -> Iterator[tuple[op_def_pb2.OpDef.ArgDef, list[DType]]]:
+    """Each argument, or result, with the dtypes of the tensors that it stands for."""
+    what = f"a call of function {function.signature.name}"
+
+    def given(name: str) -> attr_value_pb2.AttrValue:
+        return _given(function, attrs, name)
+
+    types_of(args, given, what)  # all together are not too many
+    for arg in args:
+        try:
+            yield arg, [dtypes.from_enum(each) for each in types_of([arg], given, what)]
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(None, None, f"{arg.name} in {what}: {error}") from None
+
+
+def check_call(nodes: Iterable[Node], name: str, given: Sequence[DType], results: Sequence[DType]) -> None:
+    """Sees that a call gives what a body takes, and takes what that gives.
+
+    Args:
+        nodes: the body of the function.
+        name: of the function.
+        given: the types of the call's inputs.
+        results: the types of its outputs.
+
+    Raises:
+        InvalidArgumentError: it does not.
+    """
+    nodes = list(nodes)
+    for op, what, types in (("_Arg", "arguments", given), ("_Retval", "results", results)):
+        own = [node.attrs["T"].base for node in nodes if node.op == op]
+        if len(own) != len(types):
+            text = f"Function {name} has {len(own)} {what}, and is called with {len(types)}"
+            raise InvalidArgumentError(None, None, text)
+        for index, (wanted, found) in enumerate(zip(own, types, strict=True)):
+            if wanted != found.base:
+                one = "Argument" if op == "_Arg" else "Result"
+                text = f"{one} {index} of function {name} is {wanted.name}, not {found.base.name}"
+                raise InvalidArgumentError(None, None, text)
 
 
 class _Texts:
@@ -78,9 +113,9 @@ class _Texts:
         self._args: dict[str, list[str]] = {}
         self._outputs: dict[tuple[str, str], int] = {}
         index = 0
-        for arg in function.signature.input_arg:
+        for arg, types in _types(function, attrs, function.signature.input_arg):
             names = self._args[arg.name] = []
-            for offset, dtype in enumerate(_types(function, attrs, arg)):
+            for offset, dtype in enumerate(types):
                 node = graph_def.node.add(name=f"{arg.name}_{offset}" if offset else arg.name, op="_Arg")
                 attr_value.to_proto(dtype, node.attr["T"])
                 attr_value.to_proto(index, node.attr["index"])
@@ -106,13 +141,15 @@ class _Texts:
             return text
         parts = text.split(":")
         if parts[0] in self._args and len(parts) <= 2:
-            index = offset + (int(parts[1]) if len(parts) == 2 else 0)
+            number = output_number(parts[1]) if len(parts) == 2 else 0
             names = self._args[parts[0]]
-            if index < len(names):
-                return names[index]
+            if number is not None and offset + number < len(names):
+                return names[offset + number]
         elif len(parts) in (2, 3) and (parts[0], parts[1]) in self._outputs:
-            index = self._outputs[parts[0], parts[1]] + offset + (int(parts[2]) if len(parts) == 3 else 0)
-            return f"{parts[0]}:{index}" if index else parts[0]
+            number = output_number(parts[2]) if len(parts) == 3 else 0
+            if number is not None:
+                index = self._outputs[parts[0], parts[1]] + offset + number
+                return f"{parts[0]}:{index}" if index else parts[0]
         message = f"Function {self._function} uses '{text}', which is neither an argument nor an output in it"
         raise InvalidArgumentError(None, None, message)
 

@@ -93,6 +93,7 @@ class SessionGraph:
             if op_def.lookup(name) is not None:
                 message = f"Cannot add function '{name}' because an op with the same name already exists."
                 raise InvalidArgumentError(None, None, message)
+            _check_function(function)
             known = self._given.get(name) or self.functions.get(name) or added.get(name)
             if known is None:
                 # A copy, as a part of a message keeps the whole message in memory.
@@ -116,6 +117,23 @@ class SessionGraph:
             if name in gradients:
                 function.attr[GRADIENT].s = gradients[name].encode()
         return added, given
+
+
+def _check_function(function: function_pb2.FunctionDef) -> None:
+    """Raises InvalidArgumentError for a function with what only the runtime may put into one."""
+    for node_def in function.node_def:
+        if node_def.op in INTERNAL_OPS:
+            message = (
+                f"Op type '{node_def.op}' is for the runtime alone and may not be in function "
+                f"{function.signature.name}{at(node_def.name)}"
+            )
+            raise InvalidArgumentError(None, None, message)
+    if GRADIENT in function.attr:
+        try:
+            function.attr[GRADIENT].s.decode()
+        except UnicodeDecodeError:
+            text = f"The gradient of function {function.signature.name} is not valid text"
+            raise InvalidArgumentError(None, None, text) from None
 
 
 def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:

@@ -17,7 +17,7 @@ from tensorfleet.core.device import parse
 from tensorfleet.proto import function_pb2
 from tensorfleet_service.executor.function_gradient import gradient_body
 from tensorfleet_service.graph.copies import Edge
-from tensorfleet_service.graph.function_graph import body
+from tensorfleet_service.graph.function_graph import body, check_call
 from tensorfleet_service.graph.graph import GRADIENT, Node, opdef_of
 from tensorfleet_service.master.colocate import holds_state
 from tensorfleet_service.master.purity import CONTROL_FLOW
@@ -33,6 +33,11 @@ _REMOTE = "_remote"
 """The attribute of a call whose whole body is where the call is."""
 MAX_NODES = 100_000
 """Limit on the nodes that calls are replaced by in a signature; the other calls stay as they are."""
+MAX_NAME_BYTES = 64 << 20
+"""Limit on the text of the names of these nodes, as each begins with the name of its call."""
+MAX_REPEATED_NODES = 1_000_000
+"""Limit on the nodes of the bodies that a session's functions have by other attributes than at their first
+call; the calls that come then stay as they are."""
 MAX_DEPTH = 40
 """Limit on calls in calls, which come by recursion; deeper ones stay as they are."""
 
@@ -58,14 +63,23 @@ class Inliner:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._bodies: dict[tuple[bytes, bool], list[Node] | None] = {}
+        self._made: set[tuple[str, bool]] = set()
+        self._repeated = 0
 
     def can_replace(self, node: Node) -> bool:
         """Whether a call is of a function whose body can be in its place.
 
         Raises:
-            OpError: the body is invalid, or has no gradient.
+            OpError: the body is invalid, has no gradient, or is not called as it has to be.
         """
-        return not node.attrs.get("_noinline") and self.body_of(node) is not None
+        if node.attrs.get("_noinline"):
+            return False
+        found = self.body_of(node)
+        if found is None:
+            return False
+        given = node.input_types[1:] if node.op == "RemoteCall" else node.input_types
+        check_call(found, node.attrs["f"].name, given, node.output_types)
+        return True
 
     def may_replace(self, node: Node) -> bool:
         """Whether a node is a call that `inline` will replace, as far as its function is valid."""
@@ -99,7 +113,13 @@ class Inliner:
         if key not in self._bodies:
             if func.name not in self._functions:
                 return None
+            again = (func.name, gradient) in self._made
+            if again and self._repeated >= MAX_REPEATED_NODES:
+                return None
             self._bodies[key] = self._make(func, gradient)
+            self._made.add((func.name, gradient))
+            if again:
+                self._repeated += len(self._functions[func.name].node_def) + 1
         return self._bodies[key]
 
     def _make(self, func: NameAttrList, gradient: bool) -> list[Node] | None:
@@ -149,6 +169,8 @@ class _Work:
         self._ends: dict[Node, Node] = {}
         """What waits for all of a call that is gone."""
         self._droppable: set[Node] = set()
+        self._added = 0
+        self._name_bytes = 0
 
     def add(self, node: Node, callers: tuple[str, ...]) -> None:
         """Adds a node, or what takes its place; its inputs have been added.
@@ -176,7 +198,17 @@ class _Work:
             return False
         if node.op != "SymbolicGradient" and name in callers:
             return False
-        return self._inliner.can_replace(node) and len(self._order) < MAX_NODES
+        if self._added >= MAX_NODES or not self._inliner.can_replace(node):
+            return False
+        template = self._inliner.body_of(node)
+        assert template is not None
+        size = len(template) + 2
+        name_bytes = self._name_bytes + size * len(node.name) + sum(len(each.name) for each in template)
+        if name_bytes > MAX_NAME_BYTES:
+            return False
+        self._added += size
+        self._name_bytes = name_bytes
+        return True
 
     def _expand(self, call: Node, callers: tuple[str, ...]) -> None:
         template = self._inliner.body_of(call)
@@ -302,10 +334,14 @@ def _send_to_target(node: Node) -> None:
         target = target.inputs[0][0]
     if target.op != "Const":
         return
-    kept = {key: value for key, value in node.attrs.items() if key.startswith("_")}
+    value = np.asarray(target.attrs["value"])
+    if value.size != 1:
+        text = f"The target of {node.name} has {value.size} elements, and has to be one device"
+        raise errors.InvalidArgumentError(None, None, text)
+    kept = {key: attr for key, attr in node.attrs.items() if key.startswith("_")}
     kept.update({key: node.attrs[key] for key in ("Tin", "Tout", "f")})
     node.attrs = {"config": b"", "config_proto": b"", "executor_type": b"", _REMOTE: True, **kept}
-    node.device = bytes(np.asarray(target.attrs["value"]).item()).decode()
+    node.device = bytes(value.item()).decode(errors="replace")
     node.op, node.opdef = _STATEFUL_CALL, opdef_of(_STATEFUL_CALL)
     node.inputs = node.inputs[1:]
     node.input_types = node.input_types[1:]
@@ -319,7 +355,7 @@ def _attributes(node: Node, call: Node, names: Mapping[str, str]) -> dict[str, o
     if "_class" in attrs:
         groups = [
             _LOCATION + names[name].encode()
-            for name in (group.removeprefix(_LOCATION).decode() for group in attrs["_class"])
+            for name in (group.removeprefix(_LOCATION).decode(errors="replace") for group in attrs["_class"])
             if name in names
         ]
         attrs = {key: value for key, value in attrs.items() if key != "_class"}

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from tensorfleet.checkpoint.files import reported
 from tensorfleet.core.files import Files
+from tensorfleet_service.threads.running import check as check_step
 
 
 class ProgramFiles:
@@ -50,4 +51,5 @@ class ProgramFiles:
         """The files that match a pattern, sorted."""
         name = os.fsdecode(pattern)
         with reported(name):
+            check_step()  # there may be many patterns, each for a large directory
             return [os.fsencode(path) for path in self._files.match(name)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tensorfleet.proto.attr_value_pb2 import NameAttrList
 
 if TYPE_CHECKING:
+    from tensorfleet.core.dtypes import DType
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.state.session_tensors import SessionTensors
     from tensorfleet_service.threads.future import Future
@@ -29,6 +30,10 @@ class Function(Protocol):
     waits: bool
     lasts: bool
     is_stateful: bool
+
+    def check(self, given: Sequence[DType], results: Sequence[DType] | None) -> None:
+        """Raises InvalidArgumentError if calls with such inputs, and outputs where known, are wrong."""
+        ...
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...] | Future:
         """The results, or a Future for them; raises OpError if an op of the body fails."""

@@ -13,7 +13,10 @@ from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.bundle_writer import BundleWriter
 from tensorfleet.core import errors
 from tensorfleet.core.files import LOCAL, Files
+from tensorfleet_service.kernels.registry import is_lasting
+from tensorfleet_service.records.files import ProgramFiles
 from tensorfleet_service.state.files import ConfinedFiles, PathsError, from_environment
+from tensorfleet_service.threads.running import RUNNING
 
 
 @pytest.fixture
@@ -267,3 +270,15 @@ def test_other_names_of_a_file_lead_nowhere(places: dict[str, Path]) -> None:
     with files.open_for_write(str(link), "ab") as file:
         file.write(b"er")
     assert link.read_text() == "newer"
+
+
+def test_many_patterns_end_with_their_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended:
+        error = errors.CancelledError(None, None, "it has ended")
+
+    files = ProgramFiles(LOCAL)
+    assert files.match(os.fsencode(tmp_path)) == [os.fsencode(tmp_path)]
+    monkeypatch.setattr(RUNNING, "step", Ended())
+    with pytest.raises(errors.CancelledError, match="it has ended"):
+        files.match(os.fsencode(tmp_path))
+    assert is_lasting("MatchingFiles")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.core import errors
+from tensorfleet.core import dtypes, errors
 from tensorfleet.core.device import parse
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.threads.drive import drive
@@ -15,6 +15,8 @@ from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.running import RUNNING, check as check_step
 
 if TYPE_CHECKING:
+    from tensorfleet.core.attr_value import NameAttrList
+    from tensorfleet.core.dtypes import DType
     from tensorfleet_service.state.library import Function, Library
 
 
@@ -25,8 +27,19 @@ def library_of(node: KernelNode) -> Library:
     return node.library
 
 
-def _function(node: KernelNode, attr: str) -> Function:
-    return library_of(node).instantiate(node.attrs[attr], node.device, node.xp)
+def _function(
+    node: KernelNode, attr: str, given: Sequence[DType], results: Sequence[DType] | None
+) -> Function:
+    """The function of an attribute, which is called with inputs and has results of these types."""
+    return _checked(node, node.attrs[attr], given, results)
+
+
+def _checked(
+    node: KernelNode, func: NameAttrList, given: Sequence[DType], results: Sequence[DType] | None
+) -> Function:
+    found = library_of(node).instantiate(func, node.device, node.xp)
+    found.check(given, results)
+    return found
 
 
 def _outputs(results: tuple[Any, ...]) -> Any:
@@ -40,7 +53,7 @@ def _call(function: Function, arguments: tuple[Any, ...]) -> Any:
 
 @kernel("PartitionedCall", "StatefulPartitionedCall")
 def partitioned_call(node: KernelNode) -> Kernel | AsyncKernel:
-    function = _function(node, "f")
+    function = _function(node, "f", node.input_types, node.output_types)
 
     def run(*arguments: Any) -> Any:
         return _call(function, arguments)
@@ -51,10 +64,14 @@ def partitioned_call(node: KernelNode) -> Kernel | AsyncKernel:
 @kernel("RemoteCall")
 def remote_call(node: KernelNode) -> Kernel | AsyncKernel:
     """A call whose target is known only in the step: of this device, as constant ones are gone before."""
-    function = _function(node, "f")
+    function = _function(node, "f", node.input_types[1:], node.output_types)
 
     def run(target: Any, *arguments: Any) -> Any:
-        text = bytes(np.asarray(target).item()).decode(errors="replace")
+        value = np.asarray(target)
+        if value.size != 1:
+            text = f"The target of {node.name} has {value.size} elements, and has to be one device"
+            raise errors.InvalidArgumentError(None, None, text)
+        text = bytes(value.item()).decode(errors="replace")
         try:
             is_here = parse(text).matches(parse(node.device))
         except ValueError as error:
@@ -74,6 +91,7 @@ def remote_call(node: KernelNode) -> Kernel | AsyncKernel:
 @kernel("SymbolicGradient")
 def symbolic_gradient(node: KernelNode) -> Kernel | AsyncKernel:
     function = library_of(node).instantiate(node.attrs["f"], node.device, node.xp, gradient=True)
+    function.check(node.input_types, node.output_types)
 
     def run(*arguments: Any) -> Any:
         return _call(function, arguments)
@@ -83,7 +101,8 @@ def symbolic_gradient(node: KernelNode) -> Kernel | AsyncKernel:
 
 @kernel("If", "StatelessIf")
 def if_(node: KernelNode) -> Kernel | AsyncKernel:
-    then_branch, else_branch = _function(node, "then_branch"), _function(node, "else_branch")
+    types = node.input_types[1:], node.output_types
+    then_branch, else_branch = _function(node, "then_branch", *types), _function(node, "else_branch", *types)
 
     def run(condition: Any, *arguments: Any) -> Any:
         return _call(then_branch if _truth(condition) else else_branch, arguments)
@@ -93,8 +112,10 @@ def if_(node: KernelNode) -> Kernel | AsyncKernel:
 
 @kernel("Case", "StatelessCase")
 def case(node: KernelNode) -> Kernel | AsyncKernel:
-    library = library_of(node)
-    branches = [library.instantiate(func, node.device, node.xp) for func in node.attrs["branches"]]
+    types = node.input_types[1:], node.output_types
+    branches = [_checked(node, func, *types) for func in node.attrs["branches"]]
+    if not branches:
+        raise errors.InvalidArgumentError(None, None, f"{node.name} has no branches")
 
     def run(index: Any, *arguments: Any) -> Any:
         number = int(index)
@@ -115,7 +136,8 @@ def _truth(value: Any) -> bool:
 
 @kernel("While", "StatelessWhile", lasting=True)
 def while_(node: KernelNode) -> Kernel | AsyncKernel:
-    condition, body = _function(node, "cond"), _function(node, "body")
+    condition = _function(node, "cond", node.input_types, None)
+    body = _function(node, "body", node.input_types, node.output_types)
     pool = library_of(node).pool
 
     def run(*state: Any) -> Any:
@@ -144,7 +166,7 @@ def while_(node: KernelNode) -> Kernel | AsyncKernel:
 
 @kernel("For", lasting=True)
 def for_(node: KernelNode) -> Kernel | AsyncKernel:
-    body = _function(node, "body")
+    body = _function(node, "body", [dtypes.int32, *node.input_types[3:]], node.output_types)
     pool = library_of(node).pool
 
     def turns(start: Any, limit: Any, delta: Any) -> range:

@@ -181,7 +181,7 @@ def write_file(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("MatchingFiles")
+@array_kernel("MatchingFiles", lasting=True)
 def matching_files(node: KernelNode) -> Kernel:
     files = ProgramFiles(node.resources.files)
 

@@ -251,6 +251,7 @@ MODULES: dict[str, str] = {
     "python.tools.inspect_checkpoint": "ours.run.inspect_checkpoint",
     "python.tools.optimize_for_inference_lib": "ours.saved_model.optimize_for_inference",
     "python.tools.strip_unused_lib": "ours.saved_model.strip_unused",
+    "tools": "",
     "examples": "",
     "examples.tutorials": "",
     "core": "",

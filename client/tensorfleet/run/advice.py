@@ -23,7 +23,6 @@ _ADVICE = {
     "wrap_function": "tf.function, or tf.import_graph_def for a GraphDef",
     "image": "prepare images with NumPy or Pillow before they are fed, or in tf.py_func",
     "keras": _KERAS,
-    "keras.applications": "there are no learned weights, and no downloads; write the layers yourself",
     "keras.wrappers": "there is no wrapper for scikit-learn; call fit and predict themselves",
     "lite": "export a frozen graph, and convert it where TensorFlow is installed",
     "load_op_library": "ops of other libraries cannot be loaded; tf.py_func calls Python",

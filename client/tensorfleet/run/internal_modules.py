@@ -181,6 +181,19 @@ MODULES: dict[str, str] = {
         )
     },
     **{
+        f"python.keras.{name}": f"keras.{name}"
+        for name in (
+            "applications",
+            *(
+                f"applications.{part}"
+                for part in (
+                    *("densenet", "imagenet_utils", "inception_resnet_v2", "inception_v3", "mobilenet"),
+                    *("mobilenet_v2", "nasnet", "resnet", "resnet_v2", "vgg16", "vgg19", "xception"),
+                )
+            ),
+        )
+    },
+    **{
         f"python.keras.{name}": "keras.layers keras"
         for name in (
             *("engine", "engine.base_layer", "engine.input_layer", "engine.training", "engine.sequential"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,24 @@ def test_a_saved_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     path.write_bytes(b"\xff\xff")
     assert doctor.main([str(folder)]) == 2
     assert "is not a SavedModel" in capsys.readouterr().err
+
+
+def test_what_is_nearest_to_the_script_is_read_first(tmp_path: Path) -> None:
+    near, far = tmp_path / "near.py", tmp_path / "far.py"
+    (tmp_path / "program.py").write_text("import near\n")
+    near.write_text("import far\n" + "#" * 1000)
+    far.touch()
+    script = tmp_path / "program.py"
+    assert reading.read(script, most_bytes=500).files == [script, near]
+    assert reading.read(script, most_bytes=5000).files == [script, near, far]
+
+
+def test_what_is_installed_is_no_part_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed, own = tmp_path / "site-packages", tmp_path / "own"
+    for folder in (installed, own):
+        folder.mkdir()
+        (folder / f"of_{folder.name[:3]}.py").write_text("import tensorflow as tf\ntf.nonsense\n")
+    monkeypatch.setenv("PYTHONPATH", f"{installed}{os.pathsep}{own}{os.pathsep}")
+    script = tmp_path / "program.py"
+    script.write_text("import of_own\ntry:\n    import of_sit\nexcept ImportError:\n    pass\n")
+    assert reading.read(script).files == [script, own / "of_own.py"]

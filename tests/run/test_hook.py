@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -54,9 +55,19 @@ print("all is there")
 """
 
 
-def run(*arguments: object, command: tuple[str, ...] = ("-m", "tensorfleet.run")) -> tuple[int, str, str]:
+def run(
+    *arguments: object, command: tuple[str, ...] = ("-m", "tensorfleet.run"), path: Path | None = None
+) -> tuple[int, str, str]:
+    """Exit code, output and errors; `path` stands first in PYTHONPATH."""
+    environment = dict(os.environ)
+    if path is not None:
+        environment["PYTHONPATH"] = os.pathsep.join((str(path), os.environ.get("PYTHONPATH", "")))
     done = subprocess.run(
-        [sys.executable, *command, *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS
+        [sys.executable, *command, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=environment,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -107,6 +118,40 @@ def test_what_is_missing_is_said_before_the_program_starts(script: Path) -> None
     assert "the program uses" not in run("--no-check", script)[2]
 
 
+def test_what_is_missing_in_modules_on_the_path_is_said_before(script: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    (library / "nets").mkdir(parents=True)
+    (library / "nets" / "__init__.py").touch()
+    deep = library / "nets" / "deep.py"
+    deep.write_text("import tensorflow as tf\ndef net():\n    return tf.nonsense()\n")
+    program = tmp_path / "programs" / "program.py"
+    program.parent.mkdir()
+    program.write_text("from nets import deep\nprint('trains')\n")
+    told = f"tensorfleet run: the program uses what is missing here: tf.nonsense ({deep}:3); "
+    code, out, err = run(program, path=library)
+    assert (code, out) == (0, "trains\n")
+    assert err.startswith(f"{told}tensorfleet doctor {program} ")
+    code, out, err = run("-m", "nets.deep", path=library)
+    assert (code, out) == (0, "")
+    assert err.startswith(f"{told}tensorfleet doctor {deep} ")
+    assert run("--no-check", "-m", "nets.deep", path=library) == (0, "", "")
+    # A package's module finds its package also where it is read by its file.
+    (library / "nets" / "shallow.py").write_text("from nets.deep import net\n")
+    assert run("-m", "nets.shallow", path=library)[2].startswith(told)
+
+
+def test_tools_that_are_there_and_that_are_not(script: Path) -> None:
+    script.write_text(
+        "from tensorflow.python.tools import freeze_graph, inspect_checkpoint, strip_unused_lib\n"
+        "from tensorflow.python.tools import optimize_for_inference_lib as lib\n"
+        "print(lib.optimize_for_inference.__name__, freeze_graph.freeze_graph.__name__)\n"
+        "from tensorflow.tools.graph_transforms import TransformGraph\n"
+    )
+    code, out, err = run("--no-check", script)
+    assert (code, out) == (1, "optimize_for_inference freeze_graph\n")
+    assert "no module tensorflow.tools.graph_transforms: its transforms are TensorFlow's own" in err
+
+
 def test_modules_that_are_missing(script: Path) -> None:
     script.write_text(
         "try:\n    import tensorflow.contrib.nonsense\nexcept ImportError as error:\n    print(error.name)\n"
@@ -114,10 +159,7 @@ def test_modules_that_are_missing(script: Path) -> None:
     )
     code, out, err = run(script)
     assert (code, out) == (1, "tensorflow.contrib.nonsense\n")
-    assert (
-        "ModuleNotFoundError: TensorFleet has no module tensorflow.python.nonsense; see docs/missing.md"
-        in err
-    )
+    assert "ModuleNotFoundError: TensorFleet has no module tensorflow.python.nonsense: write it" in err
 
 
 def test_tensorflow_itself_was_imported_before(script: Path) -> None:

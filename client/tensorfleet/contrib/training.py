@@ -13,6 +13,12 @@ from tensorfleet.contrib.monitored_training import (
     evaluate_repeatedly as evaluate_repeatedly,
     train as train,
 )
+from tensorfleet.contrib.sampling import (
+    rejection_sample as rejection_sample,
+    resample_at_rate as resample_at_rate,
+    stratified_sample as stratified_sample,
+    weighted_resample as weighted_resample,
+)
 from tensorfleet.contrib.train_ops import (
     add_gradients_summaries as add_gradients_summaries,
     clip_gradient_norms as clip_gradient_norms,
@@ -58,6 +64,10 @@ __all__ = [
     "get_or_create_eval_step",
     "multiply_gradients",
     "parse_values",
+    "rejection_sample",
+    "resample_at_rate",
+    "stratified_sample",
     "train",
     "wait_for_new_checkpoint",
+    "weighted_resample",
 ]

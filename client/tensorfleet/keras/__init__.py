@@ -16,6 +16,7 @@ from tensorfleet.keras.engine.training import (
 if _typing.TYPE_CHECKING:
     from tensorfleet.keras import (
         activations as activations,
+        applications as applications,
         backend as backend,
         callbacks as callbacks,
         constraints as constraints,
@@ -38,6 +39,7 @@ else:
         __name__,
         modules=(
             "activations",
+            "applications",
             "backend",
             "callbacks",
             "constraints",

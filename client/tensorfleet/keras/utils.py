@@ -7,6 +7,9 @@ from tensorfleet.keras.array_utils import (
     normalize as normalize,
     to_categorical as to_categorical,
 )
+from tensorfleet.keras.engine.source_inputs import (
+    get_source_inputs as get_source_inputs,
+)
 from tensorfleet.keras.progress import (
     Progbar as Progbar,
 )

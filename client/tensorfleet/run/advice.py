@@ -23,7 +23,6 @@ _ADVICE = {
     "wrap_function": "tf.function, or tf.import_graph_def for a GraphDef",
     "image": "prepare images with NumPy or Pillow before they are fed, or in tf.py_func",
     "keras": _KERAS,
-    "keras.applications": "there are no learned weights, and no downloads; write the layers yourself",
     "keras.wrappers": "there is no wrapper for scikit-learn; call fit and predict themselves",
     "lite": "export a frozen graph, and convert it where TensorFlow is installed",
     "load_op_library": "ops of other libraries cannot be loaded; tf.py_func calls Python",
@@ -31,6 +30,9 @@ _ADVICE = {
     "py_function": "use tf.py_func",
     "estimator.tpu": "there are no TPUs; TPUEstimator(use_tpu=False) trains on CPUs and GPUs",
     "tpu": "there are no TPUs; tf.train.Optimizer and tf.distribute train on CPUs and GPUs",
+    "tools.graph_transforms": "its transforms are TensorFlow's own; tensorflow.python.tools has "
+    "freeze_graph, optimize_for_inference_lib and strip_unused_lib",
+    "tools.compatibility": "tf_upgrade_v2 rewrites programs for TensorFlow 2, where TensorFlow is installed",
     "xla": "leave it out: there is no compiler to choose",
     "python.debug": "tf.Print and tf.check_numerics look into a graph; docs/observability.md",
     "python.keras": _KERAS,

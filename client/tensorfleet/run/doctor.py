@@ -7,21 +7,23 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tensorfleet.run import graph_files, reading
+from tensorfleet.run import graph_files, program_files, reading
 from tensorfleet.run.reading import Finding
 
 MISSING = 1
 WRONG_USAGE = 2
+# What is read of a program before it starts: below a second, for the larger ones of public programs.
+_BEFORE_START = 1_000_000
 
 
 def parser() -> argparse.ArgumentParser:
     """The arguments of `tensorfleet doctor`."""
     p = argparse.ArgumentParser(
         prog="tensorfleet doctor",
-        description="Read programs (.py, with the modules beside them that they import), graphs (.pb, "
-        ".pbtxt, .meta), SavedModels (saved_model.pb, or their directory) and checkpoints without running "
-        "them, and tell which names, op types and dtypes of TensorFlow are missing here, where they are "
-        "used, and what to do.",
+        description="Read programs (.py, with the modules that they import of those beside them, and in "
+        "PYTHONPATH), graphs (.pb, .pbtxt, .meta), SavedModels (saved_model.pb, or their directory) and "
+        "checkpoints without running them, and tell which names, op types and dtypes of TensorFlow are "
+        "missing here, where they are used, and what to do.",
         epilog="Exit code: 0 if nothing is missing, 1 if something is, 2 if a file cannot be read.",
         allow_abbrev=False,
     )
@@ -77,10 +79,18 @@ def _count(findings: Sequence[Finding]) -> str:
     return f"{len(names)} {'is' if len(names) == 1 else 'are'} missing" if names else "nothing is missing"
 
 
-def sentence(script: str) -> str:
-    """A sentence with the missing names that a program uses; empty if there are none, or for no script."""
+def sentence(script: str, module: bool = False) -> str:
+    """A sentence with the missing names that a program uses; empty if there are none, or for no script.
+
+    Args:
+        script: its file, or with `module` the name of a module, as `python -m` takes it.
+    """
+    found = program_files.script_of(script) if module else (Path(script), Path(script).parent)
+    if found is None:
+        return ""
+    path, root = found
     try:
-        findings = reading.read(Path(script)).findings
+        findings = reading.read(path, root, _BEFORE_START).findings
     except OSError:
         return ""
     places: dict[str, str] = {}
@@ -90,6 +100,4 @@ def sentence(script: str) -> str:
         return ""
     listed = ", ".join(f"{name} ({place})" for name, place in list(places.items())[:5])
     more = f" and {len(places) - 5} more" if len(places) > 5 else ""
-    return (
-        f"the program uses what is missing here: {listed}{more}; tensorfleet doctor {script} says what to do"
-    )
+    return f"the program uses what is missing here: {listed}{more}; tensorfleet doctor {path} says what to do"

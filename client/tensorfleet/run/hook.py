@@ -9,6 +9,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from tensorfleet.run import paths
+from tensorfleet.run.advice import advice
 
 
 class RedirectError(ImportError):
@@ -42,7 +43,7 @@ class Finder(MetaPathFinder):
         module = paths.module(rest)
         if module is None:
             raise ModuleNotFoundError(
-                f"TensorFleet has no module {fullname}; see docs/missing.md, or ask `tensorfleet doctor`",
+                f"TensorFleet has no module {fullname}: {advice(rest)}",
                 name=fullname,
             )
         return ModuleSpec(fullname, _Loader(module), is_package=True)

@@ -181,6 +181,19 @@ MODULES: dict[str, str] = {
         )
     },
     **{
+        f"python.keras.{name}": f"keras.{name}"
+        for name in (
+            "applications",
+            *(
+                f"applications.{part}"
+                for part in (
+                    *("densenet", "imagenet_utils", "inception_resnet_v2", "inception_v3", "mobilenet"),
+                    *("mobilenet_v2", "nasnet", "resnet", "resnet_v2", "vgg16", "vgg19", "xception"),
+                )
+            ),
+        )
+    },
+    **{
         f"python.keras.{name}": "keras.layers keras"
         for name in (
             *("engine", "engine.base_layer", "engine.input_layer", "engine.training", "engine.sequential"),
@@ -251,6 +264,7 @@ MODULES: dict[str, str] = {
     "python.tools.inspect_checkpoint": "ours.run.inspect_checkpoint",
     "python.tools.optimize_for_inference_lib": "ours.saved_model.optimize_for_inference",
     "python.tools.strip_unused_lib": "ours.saved_model.strip_unused",
+    "tools": "",
     "examples": "",
     "examples.tutorials": "",
     "core": "",

@@ -42,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return WRONG_USAGE
     older_names.put_back()
     if flags.module:
+        if not flags.no_check:
+            _tell_missing(flags.script, module=True)
         sys.path.insert(0, "")
         sys.argv = [flags.script, *flags.arguments]
         runpy.run_module(flags.script, run_name="__main__", alter_sys=True)
@@ -53,10 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tensorfleet run: {flags.script} cannot be read: {error.strerror}", file=sys.stderr)
         return WRONG_USAGE
     if not flags.no_check:
-        from tensorfleet.run import doctor  # imported only for the check
-
-        if text := doctor.sentence(flags.script):
-            print(f"tensorfleet run: {text}", file=sys.stderr, flush=True)
+        _tell_missing(flags.script)
     sys.argv = [flags.script, *flags.arguments]
     sys.path.insert(0, str(path.resolve().parent))
     # The program's names stay in its __main__ to the end, for threads, pickling and `tf.app.run`.
@@ -65,3 +64,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.modules["__main__"] = module
     exec(compile(source, flags.script, "exec"), module.__dict__)
     return 0
+
+
+def _tell_missing(script: str, module: bool = False) -> None:
+    from tensorfleet.run import doctor  # imported only for the check
+
+    if text := doctor.sentence(script, module):
+        print(f"tensorfleet run: {text}", file=sys.stderr, flush=True)

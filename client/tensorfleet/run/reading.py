@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tensorfleet.run import paths
+from tensorfleet.run import paths, program_files
 from tensorfleet.run.advice import advice
 
 _LIBRARIES = (*paths.PACKAGES, paths.OURS)
@@ -47,19 +47,26 @@ class Program(NamedTuple):
     names: set[str]
 
 
-def read(script: Path) -> Program:
-    """Reads a script, and the modules beside it that it imports.
+def read(script: Path, root: Path | None = None, most_bytes: int | None = None) -> Program:
+    """Reads a script, and the modules that it imports of those beside it, and of the folders in PYTHONPATH.
+
+    Args:
+        root: the first place of `sys.path`, the script's folder by default.
+        most_bytes: no further files are read after so many bytes; those nearest to the script come first.
 
     Raises:
         OSError: the script cannot be read.
     """
     program = Program([], [], set())
+    folders = [script.parent if root is None else root, *program_files.folders()]
     waiting = [script]
     seen = {script.resolve()}
-    while waiting and len(program.files) < _MOST_FILES:
+    size = 0
+    while waiting and len(program.files) < _MOST_FILES and (most_bytes is None or size < most_bytes):
         path = waiting.pop(0)
         program.files.append(path)
-        reader = _Reader(path, script.parent, program)
+        size += path.stat().st_size
+        reader = _Reader(path, folders, program)
         reader.read()
         for module in reader.local:
             if module.resolve() not in seen:
@@ -95,8 +102,8 @@ def _value(path: str) -> Any:
 class _Reader(ast.NodeVisitor):
     """The reader of one file. A scope maps names to their paths below `tf`, or to None for other values."""
 
-    def __init__(self, path: Path, root: Path, program: Program) -> None:
-        self._path, self._root, self._program = path, root, program
+    def __init__(self, path: Path, folders: Sequence[Path], program: Program) -> None:
+        self._path, self._folders, self._program = path, folders, program
         self._scopes: list[dict[str, str | None]] = [{}]
         self._functions: list[tuple[ast.AST, list[dict[str, str | None]], bool]] = []
         self._guarded = False
@@ -217,7 +224,7 @@ class _Reader(ast.NodeVisitor):
 
     def _other(self, module: str, line: int, names: Sequence[str] = ()) -> None:
         """Handles a module that is not TensorFlow's: one of the program's, or an installed one."""
-        for folder in dict.fromkeys((self._path.parent, self._root)):
+        for folder in dict.fromkeys((self._path.parent, *self._folders)):
             if self._add_local(folder, module):
                 for name in names:
                     self._add_local(folder, f"{module}.{name}")

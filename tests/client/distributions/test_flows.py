@@ -172,8 +172,9 @@ def test_arguments_of_the_masked_layers() -> None:
         assert np.isfinite(session.run([shift, log_scale])).all()
     for kernel in kernels:
         assert set(kernel.ravel()) == {0.0, 0.5}
+    by_position = tfb.masked_autoregressive_default_template([8], False, tf.tanh, -5.0, 3.0, False, "n", 1)
     with pytest.raises(TypeError, match="multiple values"):
-        tfb.masked_autoregressive_default_template([8], False, tf.tanh, -5.0, 3.0, False, "n", 1)(tf.zeros([1, 3]))
+        by_position(tf.zeros([1, 3]))
 
 
 def test_real_nvp_says_what_it_needs() -> None:

@@ -111,6 +111,7 @@ class ResourceVariable(Variable):
                 dtype=self._dtype,
                 shape=self._shape,
                 shared_name=handle_name,
+                debug_name=scope,
                 container=graph._scopes.container,
                 name=scope,
             )

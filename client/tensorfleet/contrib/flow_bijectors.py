@@ -105,7 +105,7 @@ def masked_autoregressive_default_template(
         log_scale_min_clip, log_scale_max_clip: the limits of the logarithm.
         log_scale_clip_gradient: whether gradients end at these limits; otherwise they pass.
 
-    The other arguments are those of `tf.layers.dense`.
+    The other arguments are those of `masked_dense`, by name, such as `kernel_initializer`.
     """
 
     def network(x: Any) -> tuple[Any, Any]:
@@ -115,11 +115,10 @@ def masked_autoregressive_default_template(
             raise NotImplementedError("Rightmost dimension must be known prior to graph execution.")
         dims = x.shape.as_list() if x.shape.is_fully_defined() else shape(x)
         for number, units in enumerate(hidden_layers):
-            # The arguments behind these are those of the dense layer, which begin with the activation.
-            own = (depth, number == 0, None, None, None, activation)
-            x = masked_dense(x, units, *own, *args, **kwargs)
+            own = {"num_blocks": depth, "exclusive": number == 0, "activation": activation}
+            x = masked_dense(*args, inputs=x, units=units, **own, **kwargs)
         outputs = depth if shift_only else 2 * depth
-        x = masked_dense(x, outputs, depth, False, None, None, None, None, *args, **kwargs)
+        x = masked_dense(*args, inputs=x, units=outputs, num_blocks=depth, activation=None, **kwargs)
         if shift_only:
             return reshape(x, dims), None
         shift, log_scale = unstack(reshape(x, concat([convert_to_tensor(dims), [2]], 0)), 2, axis=-1)
@@ -222,7 +221,7 @@ def real_nvp_default_template(
         hidden_layers: the sizes of the layers.
         shift_only: whether the scale is None.
 
-    The other arguments are those of `tf.layers.dense`.
+    The other arguments are those of `masked_dense`, by name, such as `kernel_initializer`.
     """
 
     def network(x: Any, output_units: int, **condition_kwargs: Any) -> tuple[Any, Any]:

@@ -162,6 +162,21 @@ def test_batch_normalization_as_a_bijector() -> None:
     np.testing.assert_allclose(raised, data * np.sqrt(moving[1] + 1e-3) + moving[0], rtol=1e-4)
 
 
+def test_arguments_of_the_masked_layers() -> None:
+    constant = tf.constant_initializer(0.5)
+    network = tfb.masked_autoregressive_default_template([8], kernel_initializer=constant, use_bias=False)
+    shift, log_scale = network(tf.constant([[1.0, 2.0, 3.0]]))
+    with started() as session:
+        assert [v.shape.as_list() for v in tf.trainable_variables()] == [[3, 8], [8, 6]]
+        kernels = session.run(tf.trainable_variables())
+        assert np.isfinite(session.run([shift, log_scale])).all()
+    for kernel in kernels:
+        assert set(kernel.ravel()) == {0.0, 0.5}
+    by_position = tfb.masked_autoregressive_default_template([8], False, tf.tanh, -5.0, 3.0, False, "n", 1)
+    with pytest.raises(TypeError, match="multiple values"):
+        by_position(tf.zeros([1, 3]))
+
+
 def test_real_nvp_says_what_it_needs() -> None:
     for number, text in ((0, "positive"), (3, "smaller than the event size")):
         with pytest.raises(ValueError, match=text):

@@ -315,3 +315,24 @@ def test_calls_may_put_operations_where_they_are() -> None:
 def test_control_flow_of_python_is_not_converted() -> None:
     with pytest.raises(TypeError, match="as a Python `bool` is not allowed"):
         tf.function(lambda x: x if x > 0 else -x)(tf.constant(1.0))
+
+
+def test_gradient_of_a_branch_with_a_captured_variable() -> None:
+    """The variable's handle is an argument of the body, whose node has no dtype but resource."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.get_variable("w", [2, 2], tf.float64, tf.ones_initializer(), use_resource=True)
+        flag = tf.placeholder(tf.bool, [])
+        x = tf.constant([[2.0, 3.0]], tf.float64)
+
+        @tf.function(autograph=False)
+        def either(v: Any) -> Any:
+            return tf.cond(flag, lambda: tf.reduce_sum(tf.matmul(v, w)), lambda: tf.reduce_sum(v * v))
+
+        gradients = tf.gradients(either(x), [x, w])
+        session.run(w.initializer)
+        through, weights = session.run(gradients, {flag: True})
+        assert through.tolist() == [[2.0, 2.0]]
+        assert weights.tolist() == [[2.0, 2.0], [3.0, 3.0]]
+        through, weights = session.run(gradients, {flag: False})
+        assert through.tolist() == [[4.0, 6.0]]
+        assert weights.tolist() == [[0.0, 0.0], [0.0, 0.0]]

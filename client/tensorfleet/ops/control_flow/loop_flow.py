@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from tensorfleet.core import dtypes
+from tensorfleet.graph import handles
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
@@ -231,12 +233,14 @@ def _shape_for_zeros(tensor: Tensor) -> Tensor:
 
 
 def _dtype_of_zeros(tensor: Tensor) -> Any:
+    """The dtype of a tensor's gradient; for a handle, that of its variable."""
     if tensor.dtype.base.name != "resource":
         return tensor.dtype.base
-    op = tensor.op
-    while "dtype" not in op.attrs:
-        op = op.inputs[0].op
-    return op.attrs["dtype"]
+    known = handles.variable_of(tensor)
+    if known is None:
+        # A handle from elsewhere, such as an argument that a function declares: TensorFlow has zeros of float32.
+        return dtypes.float32
+    return known[0]
 
 
 def _zeros_beside(op: Operation, index: int) -> Tensor | None:

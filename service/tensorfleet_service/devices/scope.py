@@ -163,6 +163,10 @@ class _Scoped(Generator[Any, Any, Any]):
         frame: FrameType | None = getattr(self._generator, "gi_frame", None)
         return frame
 
+    @property
+    def gi_yieldfrom(self) -> Any:
+        return getattr(self._generator, "gi_yieldfrom", None)
+
 
 def gpu_number(device: bytes) -> int | None:
     """The number of a GPU by its full device name, as attributes have it; None for other devices."""

@@ -164,7 +164,7 @@ class CapturedSteps:
         for position, node in enumerate(self._writer.nodes):
             if node.op == "_ToDevice":
                 instead[position] = moved
-        function = self._writer.compile(False, instead)[0]
+        function = self._writer.compile(False, instead).function
 
         def run(given: list[Any], copied: Callable[[Any], Any]) -> Sequence[Any]:
             rest = iter(given)

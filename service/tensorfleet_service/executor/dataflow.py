@@ -27,7 +27,8 @@ from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.executor.execution import Execution
 from tensorfleet_service.executor.loop_shape import may_not_end
 from tensorfleet_service.executor.loops import CompiledLoop, compile_loops, loops_of
-from tensorfleet_service.executor.plan_writer import SendTable, StatefulKernels, make_kernels
+from tensorfleet_service.executor.node_kernels import StatefulKernels, make_kernels
+from tensorfleet_service.executor.plan_writer import SendTable
 from tensorfleet_service.executor.rendezvous import FRAME_IDS
 from tensorfleet_service.executor.statements import constant_on, dereferences, lasting, outside_of_ops
 from tensorfleet_service.kernels import registry

@@ -37,7 +37,7 @@ from tensorfleet.core import errors
 from tensorfleet_service.executor.loop_code import LoopCode
 from tensorfleet_service.executor.loop_shape import Loop, Unstructured, find_loops
 from tensorfleet_service.executor.loop_writer import write_function
-from tensorfleet_service.executor.statements import explain
+from tensorfleet_service.executor.statements import Origins, explain
 from tensorfleet_service.kernels.registry import AsyncKernel
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class CompiledLoop:
         source: the generated code.
     """
 
-    __slots__ = ("_code", "_counted", "_counts", "_lines", "function", "loop", "source")
+    __slots__ = ("_counted", "_counts", "_origins", "function", "loop", "source")
 
     def __init__(self, loop: Loop, device: str, xp: ModuleType, kernels: dict[int, Any]) -> None:
         """Compiles a loop. Raises Unstructured if it does not have the form that tf.while_loop gives it."""
@@ -60,22 +60,19 @@ class CompiledLoop:
         write_function(code, loop)
         self.loop = loop
         self.source = "\n".join(code.text) + "\n"
-        self._lines = code.lines
         self._counted = code.counted
         self._counts = code.names["N"] = [0] * len(code.counted)
         exec(compile(self.source, f"<loop of {device}>", "exec"), code.names)
         self.function: Callable[[Any, list[Any]], Any] = code.names["run"]
-        self._code = self.function.__code__
+        self._origins = Origins([(self.function.__code__, code.lines)])
 
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception that left the function, with the node's name in it."""
-        return explain(error, self._code, self._lines)
+        return explain(error, self._origins)
 
     def node_at(self, frame: FrameType) -> Node | None:
         """The node whose line a Python frame is at; None if it does not run this loop."""
-        lines = self._lines
-        found = frame.f_code is self._code and 0 < frame.f_lineno < len(lines)
-        return lines[frame.f_lineno][0] if found else None
+        return self._origins.of(frame.f_code, frame.f_lineno)[0]
 
     def runs(self) -> list[tuple[Node, int]]:
         """The number of runs of each node, including those in steps that failed."""

@@ -29,18 +29,22 @@ by op for the other inputs:
          v1 = v1 + c1
         else:
          v1, = q; del q
+
+The code of many nodes is cut into several functions; see `compiled_text`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CodeType, FrameType, ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.executor.captured_steps import captures, replayed
-from tensorfleet_service.executor.plan_writer import PlanWriter, SendTable, StatefulKernels
-from tensorfleet_service.executor.statements import Line, explain, lasting
+from tensorfleet_service.executor.compiled_text import CompiledText
+from tensorfleet_service.executor.node_kernels import StatefulKernels
+from tensorfleet_service.executor.plan_writer import PlanWriter, SendTable
+from tensorfleet_service.executor.statements import explain, lasting
 from tensorfleet_service.tracing.timed import Timed
 
 if TYPE_CHECKING:
@@ -62,8 +66,7 @@ class Plan(Timed):
     """
 
     __slots__ = (
-        "_code",
-        "_lines",
+        "_compiled",
         "_scope",
         "_traced",
         "_writer",
@@ -104,18 +107,18 @@ class Plan(Timed):
         self.rets = writer.rets
         self.waits = writer.waits
         self.lasts = lasting(nodes, library)
-        function, self._code, self._lines = writer.compile(traced=False)
+        self._compiled = writer.compile(traced=False)
         self._scope = scope
-        self.function = self._scoped(function)
+        self.function = self._scoped(self._compiled.function)
         if scope is not None and not self.waits and captures():
             self.function = replayed(self.function, writer, scope) or self.function
         self._writer = writer
-        self._traced: tuple[Callable[..., Any], CodeType, list[Line]] | None = None
+        self._traced: CompiledText | None = None
 
     @property
     def source(self) -> str:
         """The generated code, for people; written anew at each call."""
-        return self._writer.write(traced=False)[0]
+        return "\n".join(source for source, _ in self._writer.write(traced=False)[0])
 
     def traced(self) -> tuple[Callable[..., Any], Callable[[BaseException], errors.OpError]]:
         """The function that also calls `t.trace(node, start_ns, end_ns, value)`, and its `explain`."""
@@ -123,20 +126,20 @@ class Plan(Timed):
         found = self._traced
         if found is None:
             found = self._traced = self._writer.compile(traced=True)
-        function, code, lines = found
-        return self._scoped(function), lambda e: explain(e, code, lines)
+        origins = found.origins
+        return self._scoped(found.function), lambda e: explain(e, origins)
 
     def _scoped(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return function if self._scope is None else self._scope.around(function, self.waits)
 
     def node_at(self, frame: FrameType) -> Node | None:
         """The node whose line a Python frame is at; None if it does not run this plan."""
-        traced = self._traced
-        for code, lines in ((self._code, self._lines), traced[1:] if traced else (None, [])):
-            if frame.f_code is code and 0 < frame.f_lineno < len(lines):
-                return lines[frame.f_lineno][0]
+        for compiled in (self._compiled, self._traced):
+            node = None if compiled is None else compiled.origins.of(frame.f_code, frame.f_lineno)[0]
+            if node is not None:
+                return node
         return None
 
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception that left the function, with the node's name in it."""
-        return explain(error, self._code, self._lines)
+        return explain(error, self._compiled.origins)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from types import CodeType, ModuleType
+from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from tensorfleet_service.devices.beside import Beside
 from tensorfleet_service.devices.scope import Scope, Shared, gpu_number
 from tensorfleet_service.devices.transfer import all_to_host, movers
 from tensorfleet_service.executor.branches import SMALL, find_beside, starter
+from tensorfleet_service.executor.compiled_text import CompiledText, Parts, is_large
 from tensorfleet_service.executor.fusing import Group, find_groups, last_uses, write_group
+from tensorfleet_service.executor.node_kernels import StatefulKernels, make_kernels
 from tensorfleet_service.executor.patterns import find_patterns
 from tensorfleet_service.executor.shared_operands import (
     SharedOperand,
@@ -22,6 +24,7 @@ from tensorfleet_service.executor.shared_operands import (
     packer,
 )
 from tensorfleet_service.executor.statements import (
+    NOWHERE,
     Line,
     as_string,
     assign,
@@ -30,9 +33,7 @@ from tensorfleet_service.executor.statements import (
     delete,
     dereferences,
 )
-from tensorfleet_service.kernels import registry
-from tensorfleet_service.kernels.device_memory import memory_of
-from tensorfleet_service.kernels.registry import ALL, AsyncKernel, Expression, KernelNode
+from tensorfleet_service.kernels.registry import AsyncKernel, Expression
 from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
@@ -43,12 +44,6 @@ if TYPE_CHECKING:
 
 SendTable = dict[int, str]
 """The task that the tensor of each edge goes to, "" for this task."""
-
-StatefulKernels = dict[tuple[str, str], Any]
-"""Kernels by device and name of the node, so that a random op goes on where another signature's step ended.
-"""
-
-_WITHOUT_KERNEL = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "Const", "NoOp"))
 
 
 class PlanWriter:
@@ -115,19 +110,15 @@ class PlanWriter:
     def _may_wait(self, position: int) -> bool:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
 
-    def compile(
-        self, traced: bool, instead: Mapping[int, Any] | None = None
-    ) -> tuple[Callable[..., Any], CodeType, list[Line]]:
-        """The function, its code, and the origin of each of its lines; see `write`."""
-        source, names, lines = self.write(traced, instead)
-        exec(compile(source, f"<partition of {self.device}>", "exec"), names)
-        function = names["run"]
-        return function, function.__code__, lines
+    def compile(self, traced: bool, instead: Mapping[int, Any] | None = None) -> CompiledText:
+        """The function, and the origins of its lines; see `write`."""
+        functions, names = self.write(traced, instead)
+        return CompiledText(functions, names, f"<partition of {self.device}>")
 
     def write(
         self, traced: bool, instead: Mapping[int, Any] | None = None
-    ) -> tuple[str, dict[str, Any], list[Line]]:
-        """The source, its globals, and the origin of each of its lines.
+    ) -> tuple[list[tuple[str, list[Line]]], dict[str, Any]]:
+        """The sources of the functions, each with the origins of its lines, and their globals.
 
         Args:
             traced: whether each op's time is recorded; such ops are not fused.
@@ -136,7 +127,7 @@ class PlanWriter:
         text = _Text(self, traced, instead)
         for position, node in enumerate(self.nodes):
             text.add_node(position, node)
-        return text.source(), text.names, text.lines
+        return text.functions(), text.names
 
 
 class _Text:
@@ -144,12 +135,10 @@ class _Text:
 
     Attributes:
         names: the globals of the code.
-        lines: the origin of each line; line numbers start at 1, and line 1 is the `def`.
     """
 
     def __init__(self, writer: PlanWriter, traced: bool, instead: Mapping[int, Any] | None) -> None:
         self.names = dict(writer.globals)
-        self.lines: list[Line] = [(None, [], None), (None, [], None)]
         self._writer = writer
         self._nodes = writer.nodes
         self._kernels = writer.kernels if instead is None else {**writer.kernels, **instead}
@@ -164,20 +153,42 @@ class _Text:
         self._started: dict[str, Node] = {}  # the products that their variables may stand for
         self._last_use = last_uses(self._nodes, self._groups)
         self._body: list[str] = []
+        self._lines: list[Line] = []
+        self._parts = Parts() if is_large(self._nodes) else None
+        self._waits = False  # whether these lines may
         self._slots: dict[tuple[int, int], str] = {}  # the variables of outputs
-        self._free: list[str] = []
+        self._free: dict[str, None] = {}  # the one that was freed last is taken first
         self._slots_made = 0
         self._fed = 0
-        self._returned: list[str] = []
+        self._returned: dict[str, None] = {}
+        self._returns: list[str] = []
 
-    def source(self) -> str:
-        returned = self._returned
+    def functions(self) -> list[tuple[str, list[Line]]]:
+        """The functions of the code, of which the last one is `run`, and the origins of their lines."""
+        returned = self._returns
         values = f"({', '.join(returned)}{',' if returned else ''})"
+        if self._parts is not None:
+            self._end_part(self._parts)
+            self._body, self._lines = self._parts.run(self._slots_made, len(self._writer.rets))
+            values = "tuple(r)"
         end = f" return {values if self._stays else f'all_to_host({values})'}"
-        return "\n".join(("def run(t, a):", *self._body, end, ""))
+        whole = "\n".join(("def run(t, a):", *self._body, end, ""))
+        return [*(self._parts.made if self._parts else ()), (whole, [NOWHERE, NOWHERE, *self._lines])]
 
     def add_node(self, position: int, node: Node) -> None:
         """Adds the lines of a node; those of a group at its last node."""
+        self._add_lines(position, node)
+        if self._parts is not None and self._parts.is_full(self._body):
+            self._end_part(self._parts)
+
+    def _end_part(self, parts: Parts) -> None:
+        parts.end(self._body, self._lines, self._has_value, self._waits)
+        self._body, self._lines, self._waits = [], [], False
+
+    def _has_value(self, name: str) -> bool:
+        return name not in self._free and int(name[1:]) < self._slots_made
+
+    def _add_lines(self, position: int, node: Node) -> None:
         if position in self._groups:
             group = self._groups[position]
             if group is not None:
@@ -192,6 +203,7 @@ class _Text:
             self._add_outputs(position, node, [], f"a[{self._fed}]")
             self._fed += 1
         elif node.op == "_Recv":
+            self._waits = True
             received = f"(yield {int(node.attrs['_edge'])})"
             # From another GPU of the task comes a tensor that is still in that one's memory.
             taken = f"w.take() if isinstance(w := {received}, Shared) else w"
@@ -202,12 +214,12 @@ class _Text:
     def _add_group(self, position: int, node: Node, group: Group) -> None:
         self.names[f"f{position}"] = group.function
         self._take_started(self._slots[id(source), index] for source, index in group.inputs)
-        self._free += write_group(group, self._nodes, self._slots, self._slot, self._add, self._call)
+        self._release(write_group(group, self._nodes, self._slots, self._slot, self._add, self._call))
         dead = self._ending(position, group.inputs)
         dead += [self._slots[id(n), 0] for n in group.outputs if (id(n), 0) not in self._last_use]
         if dead:
             self._add(f" del {', '.join(dead)}", node, [])
-        self._free += dead
+        self._release(dead)
 
     def _add_constant(self, position: int, node: Node) -> None:
         constants = self._writer.constants
@@ -218,13 +230,19 @@ class _Text:
 
     def _add_return(self, position: int, node: Node) -> None:
         inputs = self._inputs(node)
+        if self._parts is not None:
+            ending = self._ending(position, node.inputs)
+            self._add(self._parts.returned(inputs[0]) + delete(ending), node, inputs)
+            self._release(ending)
+            return
         # A returned variable is not reused; a reference is read when its node runs.
         if inputs[0].endswith(")") or self._moves is not None:
             kept = self._slot()
             self._add(f" {kept} = {inputs[0]}", node, inputs)
-            self._returned.append(kept)
         else:
-            self._returned.append(inputs[0])
+            kept = inputs[0]
+        self._returned[kept] = None
+        self._returns.append(kept)
 
     def _add_send(self, position: int, node: Node) -> None:
         inputs = self._inputs(node)
@@ -240,7 +258,7 @@ class _Text:
         call = f"t.push({task!r}, {edge}, {value})" if task else f"t.deliver(({edge},), ({value},))"
         ending = self._ending(position, node.inputs)
         self._add(self._timed(f" {call}", position, "None") + delete(ending), node, inputs)
-        self._free += ending
+        self._release(ending)
 
     def _add_kernel(self, position: int, node: Node) -> None:
         inputs = self._inputs(node)
@@ -249,6 +267,7 @@ class _Text:
             self.names[f"k{position}"] = kernel.function
             self._add(f" w = k{position}({', '.join(inputs)})", node, inputs)
             # The run is suspended only if the value is not there yet.
+            self._waits = True
             self._add_outputs(position, node, inputs, "w if type(w) is not Future else (yield w)")
         else:
             text, expression = self._call(position, inputs)
@@ -292,20 +311,24 @@ class _Text:
         dead = released + unused + self._ended
         self._ended.clear()
         self._add(statement + delete(dead), node, inputs, expression)
-        self._free += dead
+        self._release(dead)
 
     def _add(
         self, statement: str, node: Node, inputs: list[str], expression: Expression | None = None
     ) -> None:
         self._body.append(statement)
-        self.lines.append((node, inputs, expression))
+        self._lines.append((node, inputs, expression))
 
     def _slot(self) -> str:
         """A free variable."""
         if self._free:
-            return self._free.pop()
+            return self._free.popitem()[0]
         self._slots_made += 1
         return f"v{self._slots_made - 1}"
+
+    def _release(self, names: Iterable[str]) -> None:
+        """Lets other values reuse variables."""
+        self._free |= dict.fromkeys(names)
 
     def _take_started(self, names: Iterable[str]) -> None:
         """Adds the lines in which values are taken that were computed beside."""
@@ -338,58 +361,3 @@ class _Text:
             return statement
         self.names[f"n{position}"] = self._nodes[position]
         return f" q = clock();{statement}; t.trace(n{position}, q, clock(), {value})"
-
-
-def make_kernels(
-    device: str,
-    nodes: list[Node],
-    resources: Resources,
-    xp: ModuleType,
-    stateful: StatefulKernels,
-    library: Library | None = None,
-) -> dict[int, Any]:
-    """The kernels of a partition, by the identities of their nodes; those of stateful ops are kept in
-    `stateful`.
-
-    Raises:
-        OpError: an op type has no kernel, or it refuses its node.
-    """
-    kernels = {}
-    shared: dict[tuple[str, int], Any] = {}
-    # Which outputs are used matters only for nodes with several.
-    used = {
-        (id(source), index) for node in nodes for source, index in node.inputs if len(source.output_types) > 1
-    }
-    for node in nodes:
-        if node.op in _WITHOUT_KERNEL:
-            continue
-        alike = registry.is_alike(node.op)
-        if alike and (node.op, id(node.attrs)) in shared:
-            kernels[id(node)] = shared[node.op, id(node.attrs)]
-            continue
-        kernel = stateful.get((device, node.name)) if node.opdef.is_stateful else None
-        if kernel is None:
-            kernel = registry.make_kernel(
-                KernelNode(
-                    name=node.name,
-                    op=node.op,
-                    attrs=node.attrs,
-                    input_types=node.input_types,
-                    output_types=node.output_types,
-                    device=device,
-                    xp=np if xp is np or memory_of(node).on_host else xp,
-                    resources=resources,
-                    library=library,
-                    # Other partitions may use other outputs of a stateful kernel.
-                    used_outputs=ALL
-                    if node.opdef.is_stateful or len(node.output_types) < 2
-                    else [i for i in range(len(node.output_types)) if (id(node), i) in used],
-                )
-            )
-            if node.opdef.is_stateful:
-                # Another thread may have made one meanwhile, for another signature: they share its state.
-                kernel = stateful.setdefault((device, node.name), kernel)
-        if alike:
-            shared[node.op, id(node.attrs)] = kernel  # the nodes keep their attributes, and so the identities
-        kernels[id(node)] = kernel
-    return kernels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,28 @@ log = logging.getLogger(__name__)
 
 Line = tuple["Node | None", list[str], "Expression | None"]
 """The origin of a line of generated code: a node, the variables that it reads, and its expression."""
+
+NOWHERE: Line = (None, [], None)
+"""The origin of a line that is no node's."""
+
+
+class Origins:
+    """The origins of the lines of compiled functions.
+
+    Args:
+        functions: the code of each, and the origins of its lines by their numbers, which start at 1.
+    """
+
+    __slots__ = ("_functions",)
+
+    def __init__(self, functions: Iterable[tuple[CodeType, list[Line]]]) -> None:
+        # By identity: to compare code, or to hash it, takes as long as it is.
+        self._functions = {id(code): (code, lines) for code, lines in functions}
+
+    def of(self, code: CodeType, number: int) -> Line:
+        """The origin of a line of code; `NOWHERE` if it is not of these functions."""
+        _, lines = self._functions.get(id(code), (None, ()))
+        return lines[number] if 0 < number < len(lines) else NOWHERE
 
 
 def call_text(
@@ -123,19 +145,21 @@ def outside_of_ops(error: BaseException) -> errors.OpError:
     return as_op_error(error, "a step, outside of its ops")
 
 
-def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.OpError:
+def explain(error: BaseException, origins: Origins) -> errors.OpError:
     """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients
     expect.
     """
     if isinstance(error, MemoryError):
         memory.BUDGET.open_reserve()
     traceback: TracebackType | None = error.__traceback__
-    while traceback is not None and traceback.tb_frame.f_code is not code:
+    node, inputs, expression = NOWHERE
+    while traceback is not None:
+        node, inputs, expression = origins.of(traceback.tb_frame.f_code, traceback.tb_lineno)
+        if node is not None:
+            break
         traceback = traceback.tb_next
-    if traceback is None or not 0 < traceback.tb_lineno < len(lines) or lines[traceback.tb_lineno][0] is None:
+    if node is None or traceback is None:
         return outside_of_ops(error)
-    node, inputs, expression = lines[traceback.tb_lineno]
-    assert node is not None
     return node_error(node, error, expression, lambda: [_input_value(text, traceback) for text in inputs])
 
 

@@ -123,7 +123,10 @@ def _suspended_at(run: AnyRun, source: int | Future) -> Node | None:
         return None
     if isinstance(run, DataflowRun):
         return run.waiting_node(source)
-    frame = getattr(run.generator, "gi_frame", None)
+    generator: Any = run.generator
+    while (part := getattr(generator, "gi_yieldfrom", None)) is not None:
+        generator = part
+    frame = getattr(generator, "gi_frame", None)
     return None if frame is None or not isinstance(run.plan, Plan) else run.plan.node_at(frame)
 
 

@@ -24,8 +24,8 @@ from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.feed_layout import by_device, layout, task_of
 from tensorfleet_service.executor.functions import Library
 from tensorfleet_service.executor.host_memory import with_copies
+from tensorfleet_service.executor.node_kernels import StatefulKernels
 from tensorfleet_service.executor.plan import Plan
-from tensorfleet_service.executor.plan_writer import StatefulKernels
 from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of
 from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.executor.step import AnyPlan, Done, Push, Recorder, Sender, Step

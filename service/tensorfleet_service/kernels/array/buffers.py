@@ -28,10 +28,25 @@ def empty(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("InplaceUpdate", "InplaceAdd", "InplaceSub")
-def inplace(node: KernelNode) -> Kernel:
+_ROWS = 1 << 14
+"""Number of indices that are taken at a time."""
+
+
+@array_kernel("InplaceUpdate", moves=True)
+def inplace_update(node: KernelNode) -> Kernel:
     """The result is a new tensor, as others may hold the input."""
-    kind = node.op.removeprefix("Inplace")
+    return _inplace("Update")
+
+
+@array_kernel("InplaceAdd", "InplaceSub")
+def inplace_add(node: KernelNode) -> Kernel:
+    """As InplaceUpdate."""
+    if node.output_types[0] is dtypes.string:
+        raise invalid("Unsupported data type: string")
+    return _inplace(node.op.removeprefix("Inplace"))
+
+
+def _inplace(kind: str) -> Kernel:
 
     def run(x: Any, index: Any, value: Any) -> Any:
         if index.ndim != 1:
@@ -54,16 +69,17 @@ def inplace(node: KernelNode) -> Kernel:
             )
         result = x.copy()
         size = len(x)
-        for row, number in enumerate(np.asarray(index).tolist()):
-            if not size:
-                raise invalid("x has no rows")
-            at = number % size  # as in TensorFlow, where any number is a row
-            if kind == "Update":
-                result[at] = value[row]
-            elif kind == "Add":
-                result[at] += value[row]
-            else:
-                result[at] -= value[row]
+        if len(index) and not size:
+            raise invalid("x has no rows")
+        places = np.asarray(index) % max(size, 1)  # as in TensorFlow, where any number is a row
+        for begin in range(0, len(places), _ROWS):
+            for row, at in enumerate(places[begin : begin + _ROWS].tolist(), begin):
+                if kind == "Update":
+                    result[at] = value[row]
+                elif kind == "Add":
+                    result[at] += value[row]
+                else:
+                    result[at] -= value[row]
         return result
 
     return run

@@ -68,6 +68,10 @@ def _concat_error(argument: str, axis: Any, values: tuple[Any, ...], e: Exceptio
     return e
 
 
+_SHOWN = 254
+"""Number of dimensions that a message shows: the most that a tensor has in TensorFlow."""
+
+
 @kernel("ConcatOffset")
 def concat_offset(node: KernelNode) -> Kernel:
     """The offset of each part of a concatenation in the whole."""
@@ -84,28 +88,30 @@ def concat_offset(node: KernelNode) -> Kernel:
         if not -rank <= at < rank:
             raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
         at %= rank
-        first = shapes[0].tolist()
+        first = shapes[0]
         offset, offsets = 0, []
         for i, shape in enumerate(shapes):
-            sizes = shape.tolist()
-            if len(sizes) != rank:
-                raise invalid(f"input {i} should contain {rank} elements, but got {len(sizes)}")
-            if sizes[:at] != first[:at] or sizes[at + 1 :] != first[at + 1 :]:
+            if shape.size != rank:
+                raise invalid(f"input {i} should contain {rank} elements, but got {shape.size}")
+            differs = shape != first
+            differs[at] = False
+            if differs.any():
                 raise invalid(
-                    f"All dimensions except {at} must match. Input {i} has shape [{_spaced(sizes)}] and "
+                    f"All dimensions except {at} must match. Input {i} has shape [{_spaced(shape)}] and "
                     f"doesn't match input 0 with shape [{_spaced(first)}]."
                 )
             begin = np.zeros(rank, shape.dtype)
             begin[at] = offset
             offsets.append(begin)
-            offset += sizes[at]
+            offset += int(shape[at])
         return results(offsets)
 
     return run
 
 
-def _spaced(sizes: list[int]) -> str:
-    return " ".join(map(str, sizes))
+def _spaced(sizes: Any) -> str:
+    shown = " ".join(map(str, sizes[:_SHOWN].tolist()))
+    return shown if sizes.size <= _SHOWN else f"{shown} ..."
 
 
 @array_kernel("Pack", moves=True)

@@ -1,0 +1,132 @@
+"""Compiling the text of a plan; that of many nodes is cut into functions, compiled one after the other.
+
+No other thread runs while Python compiles a text, some 10 us for each of its lines. The code of a plan with
+many nodes is therefore
+
+    def part0(t, a, s, r):
+     v0 = a[0]
+     v1 = v0 * c1
+     s[0], s[1], = v0, v1
+    def part1(t, a, s, r):
+     v0, v1, = s[0], s[1]; s[0] = s[1] = None
+     v1 = v0 + v1; del v0
+     r[0] = v1; del v1
+    def run(t, a):
+     s = [None] * 2
+     r = [None] * 1
+     part0(t, a, s, r)
+     part1(t, a, s, r)
+     return tuple(r)
+
+`s` has the values between parts, each at the number of its variable: a part takes those that it uses, and
+puts back those that are used later. `r` has the results. A part that may have to wait is a generator, which
+`run` goes through by `yield from`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet_service.executor.statements import NOWHERE, Line, Origins
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+
+LARGE = 1 << 13
+"""Number of nodes and edges from which on a plan's code is cut."""
+
+PART = 1 << 11
+"""Number of lines in a part: some 20 ms to compile."""
+
+_VARIABLE = re.compile(r"\bv\d+\b")
+
+
+def is_large(nodes: Sequence[Node]) -> bool:
+    """Whether the code of nodes is cut."""
+    return len(nodes) + sum(len(node.inputs) for node in nodes) > LARGE
+
+
+class Parts:
+    """The parts of a code while it is written.
+
+    Attributes:
+        made: the source of each part, and the origins of its lines.
+    """
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, list[Line]]] = []
+        self._calls: list[str] = []
+        self._kept: set[str] = set()  # the variables whose values are in `s`
+        self._returned = 0
+
+    def is_full(self, body: Sequence[str]) -> bool:
+        """Whether a part with these lines has to end."""
+        return len(body) >= PART
+
+    def returned(self, value: str) -> str:
+        """The statement for the next of the results."""
+        self._returned += 1
+        return f" r[{self._returned - 1}] = {value}"
+
+    def end(
+        self, body: Sequence[str], lines: Sequence[Line], has_value: Callable[[str], bool], waits: bool
+    ) -> None:
+        """Makes a part of some lines.
+
+        Args:
+            has_value: whether a name is that of a variable with a value after them.
+            waits: whether they may have to wait.
+        """
+        used = dict.fromkeys(name for line in body for name in _VARIABLE.findall(line))
+        taken = [name for name in used if name in self._kept]
+        kept = [name for name in used if has_value(name)]
+        self._kept.difference_update(used)
+        self._kept.update(kept)
+        number = len(self.made)
+        first, last = " pass", " pass"
+        if taken:
+            places = _places(taken)
+            first = f" {', '.join(taken)}, = {', '.join(places)},; {' = '.join(places)} = None"
+        if kept:
+            last = f" {', '.join(_places(kept))}, = {', '.join(kept)},"
+        source = "\n".join((f"def part{number}(t, a, s, r):", first, *body, last, ""))
+        self.made.append((source, [NOWHERE, NOWHERE, NOWHERE, *lines, NOWHERE]))
+        self._calls.append(f" {'yield from ' if waits else ''}part{number}(t, a, s, r)")
+
+    def run(self, variables: int, results: int) -> tuple[list[str], list[Line]]:
+        """The lines of `run` but for the `return`, and their origins."""
+        lines = [f" s = [None] * {variables}", f" r = [None] * {results}", *self._calls]
+        return lines, [NOWHERE] * len(lines)
+
+
+def _places(names: Sequence[str]) -> list[str]:
+    return [f"s[{name[1:]}]" for name in names]
+
+
+class CompiledText:
+    """A plan's function.
+
+    Attributes:
+        function: `run`.
+        origins: of the lines of all functions.
+
+    Args:
+        functions: the source of each, with the origins of its lines; the last one is `run`.
+        names: their globals.
+        file: the name of the code.
+    """
+
+    __slots__ = ("function", "origins")
+
+    def __init__(self, functions: Sequence[tuple[str, list[Line]]], names: dict[str, Any], file: str) -> None:
+        found = []
+        for source, lines in functions:
+            own: dict[str, Any] = {}
+            exec(compile(source, file, "exec"), names, own)
+            (function,) = own.values()
+            names[function.__name__] = function
+            found.append((function.__code__, lines))
+        self.function: Callable[..., Any] = names["run"]
+        self.origins = Origins(found)

@@ -20,7 +20,10 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.executor.fusing import Group, changes_variable, inputs_of, reads_variable
 from tensorfleet_service.kernels.array.slicing import slice_into
+from tensorfleet_service.kernels.math.formulas import steps
+from tensorfleet_service.kernels.math.fusion import FusedGroup, FusedOp, steps_of
 from tensorfleet_service.kernels.math.matmul import product_of
+from tensorfleet_service.kernels.nn.pool import max_pool_gradient
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
@@ -36,18 +39,20 @@ Run = Callable[[Sequence[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A root all of whose inputs come from nodes of one op type.
+    """A root whose inputs, or the first of them, come from nodes of one op type.
 
     Attributes:
         part: this op type.
-        fits: whether such nodes can be computed together.
+        fits: whether such nodes, given after the root, can be computed together.
         make: makes the function of the group's inputs, which returns None where it does not pay, or inputs
             do not fit.
+        only_first: whether only the first input comes from such a node.
     """
 
     part: str
-    fits: Callable[[Sequence[Node]], bool]
+    fits: Callable[[Node, Sequence[Node]], bool]
     make: Callable[[Sequence[Node], Places], Run]
+    only_first: bool = False
 
 
 class _Together:
@@ -90,13 +95,15 @@ def find_patterns(
         place[id(node)] = position
         if FUSES in node.attrs:
             for pattern in PATTERNS.get(node.op, ()):
+                parts = [source for source, _ in node.inputs[: 1 if pattern.only_first else None]]
                 if not all(
-                    source.op == pattern.part and users[id(source)] == 1 and place[id(source)] > divider
-                    for source, _ in node.inputs
+                    part.op == pattern.part and users[id(part)] == 1 and place[id(part)] > divider
+                    for part in parts
                 ):
                     continue
-                parts = [source for source, _ in node.inputs]
-                if pattern.fits(parts) and not any(reads_variable(part, dereferences) for part in parts):
+                if pattern.fits(node, parts) and not any(
+                    reads_variable(part, dereferences) for part in parts
+                ):
                     positions = sorted([place[id(part)] for part in parts])
                     found.append(_group(node, parts, [*positions, position], pattern))
                     break
@@ -112,7 +119,7 @@ def _group(root: Node, parts: list[Node], positions: list[int], pattern: Pattern
     return Group(positions, inputs, [root], _Together(lambda: pattern.make(parts, places)))
 
 
-def _are_alike(parts: Sequence[Node]) -> bool:
+def _are_alike(_: Node, parts: Sequence[Node]) -> bool:
     first = parts[0]
     return (
         len(parts) > 1
@@ -188,10 +195,47 @@ def _sum_of_slices(parts: Sequence[Node], places: Places) -> Run:
     return run
 
 
+def _is_of_maxima(root: Node, parts: Sequence[Node]) -> bool:
+    (part,) = parts
+    return root.inputs[1] == part.inputs[0] and steps_of(root) is not None
+
+
+def _gradient_of_maxima(parts: Sequence[Node], places: Places) -> Run:
+    """The gradient of a rectifier before max pooling.
+
+    A window's gradient goes to an element that is its maximum, so whether the rectifier lets it pass can be
+    told from the maximum: one pass over what was pooled, in place of one over all that the windows cover.
+    The numbers are the same, but for the signs of zeros, and for sums of overlapping windows that overflow
+    where nothing passes.
+    """
+    ((own, pooled, dy),) = places
+    gradient = max_pool_gradient(np, parts[0].attrs)
+    operands = [(True, 0), (True, 1)]
+    rectified = FusedGroup(
+        ["ReluGrad"],
+        lambda: [FusedOp("ReluGrad", steps("ReluGrad"), operands)],
+        [0],
+        parts[0].output_types[0].np,
+    )
+
+    def run(values: Sequence[Any]) -> Any:
+        x, maxima, dys = values[own], values[pooled], values[dy]
+        if dys.shape != maxima.shape:
+            return None
+        passed = rectified(dys, maxima)
+        try:
+            return gradient(x, maxima, dys * (maxima > 0) if passed is None else passed[0])
+        except (errors.OpError, ValueError):
+            return None  # the kernel that refuses it says so
+
+    return run
+
+
 PATTERNS: dict[str, tuple[Pattern, ...]] = {
     "AddN": (
         Pattern("MatMul", _are_alike, _sum_of_products),
         Pattern("StridedSliceGrad", _are_alike, _sum_of_slices),
     ),
+    "ReluGrad": (Pattern("MaxPoolGrad", _is_of_maxima, _gradient_of_maxima, only_first=True),),
 }
 """The patterns by the op type of their root."""

@@ -95,7 +95,13 @@ class PlanWriter:
         """The group of elementwise nodes at its last position; None at its other positions."""
         groups = find_groups(nodes, self._may_wait, dereferences, xp)
         if xp is np:
-            groups += find_patterns(nodes, self._may_wait, dereferences)
+            # An elementwise node by itself may be a pattern's root; with others it stays with them.
+            taken = {position for group in groups if len(group.positions) > 1 for position in group.positions}
+            groups += [
+                group
+                for group in find_patterns(nodes, self._may_wait, dereferences)
+                if taken.isdisjoint(group.positions)
+            ]
         for group in groups:
             self.groups.update(dict.fromkeys(group.positions))
             self.groups[group.positions[-1]] = group

@@ -24,7 +24,7 @@ def found(text: str, marked: bool = True, waiting: tuple[str, ...] = ()) -> list
     """The names of the nodes of each group."""
     nodes = list(graph(text).nodes.values())
     for node in nodes:
-        if node.op == "AddN" and marked:
+        if node.op in patterns.PATTERNS and marked:
             node.attrs = {**node.attrs, FUSES: True}
     groups = find_patterns(nodes, lambda position: nodes[position].op in waiting, dereferences)
     return [" ".join(nodes[position].name for position in group.positions) for group in groups]

@@ -102,7 +102,7 @@ def lrn_grad(node: KernelNode) -> Kernel:
 @kernel("MaxPoolWithArgmax")
 def max_pool_with_argmax(node: KernelNode) -> Kernel:
     xp, windows = node.xp, node_windows(node.attrs)
-    window = window_size(node, windows)
+    window = window_size(node.attrs, windows)
     counts_batch, places_dtype = node.attrs["include_batch_in_index"], node.output_types[1].np
 
     def run(images: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -28,9 +28,9 @@ from tensorfleet_service.kernels.nn.patches import (
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 
-def _check_images(node: KernelNode, windows: Windows) -> None:
+def _check_images(attrs: Mapping[str, Any], windows: Windows) -> None:
     """Raises TensorFlow's errors for windows over images, which are more precise than those for volumes."""
-    ksize, strides = node.attrs["ksize"], node.attrs["strides"]
+    ksize, strides = attrs["ksize"], attrs["strides"]
     if len(ksize) != 4:
         raise errors.InvalidArgumentError(None, None, "Sliding window ksize field must specify 4 dimensions")
     if ksize[0] != 1 or strides[0] != 1:
@@ -43,14 +43,14 @@ def _check_images(node: KernelNode, windows: Windows) -> None:
         raise errors.InvalidArgumentError(None, None, "Sliding window ksize must be greater than 0")
 
 
-def window_size(node: KernelNode, windows: Windows) -> tuple[int, ...]:
-    """(Depth,) height and width of the windows of a node.
+def window_size(attrs: Mapping[str, Any], windows: Windows) -> tuple[int, ...]:
+    """(Depth,) height and width of the windows of a node with these attributes.
 
     Raises:
         InvalidArgumentError: not a positive number for each dimension.
         UnimplementedError: windows over the batch or over channels.
     """
-    ksize, strides, rank = node.attrs["ksize"], node.attrs["strides"], rank_of(windows)
+    ksize, strides, rank = attrs["ksize"], attrs["strides"], rank_of(windows)
     if len(ksize) != rank or min(ksize) <= 0:
         raise errors.InvalidArgumentError(
             None,
@@ -64,12 +64,12 @@ def window_size(node: KernelNode, windows: Windows) -> tuple[int, ...]:
     return tuple(ksize[a] for a in windows.space_axes)
 
 
-def _sliding(node: KernelNode) -> tuple[Windows, tuple[int, ...]]:
-    """The windows of a node: how they slide, and how large they are."""
-    windows = node_windows(node.attrs)
+def _sliding(attrs: dict[str, Any]) -> tuple[Windows, tuple[int, ...]]:
+    """The windows of a node with these attributes: how they slide, and how large they are."""
+    windows = node_windows(attrs)
     if rank_of(windows) == 4:
-        _check_images(node, windows)
-    return windows, window_size(node, windows)
+        _check_images(attrs, windows)
+    return windows, window_size(attrs, windows)
 
 
 def lowest(dtype: Any) -> Any:
@@ -81,7 +81,7 @@ def lowest(dtype: Any) -> Any:
 def max_pool(node: KernelNode) -> Kernel:
     if node.op == "MaxPool" and _depth(node) > 1:
         return _max_over_depth(node)
-    xp, (windows, window) = node.xp, _sliding(node)
+    xp, (windows, window) = node.xp, _sliding(node.attrs)
 
     def run(images: Any) -> Any:
         check_rank(images, "tensor_in", windows)
@@ -165,7 +165,12 @@ def _maxima(xp: Any, geometry: Geometry, images: Any, pooled: Any) -> Iterator[t
 
 @kernel("MaxPoolGrad", "MaxPool3DGrad")
 def max_pool_grad(node: KernelNode) -> Kernel:
-    xp, (windows, window) = node.xp, _sliding(node)
+    return max_pool_gradient(node.xp, node.attrs)
+
+
+def max_pool_gradient(xp: Any, attrs: dict[str, Any]) -> Kernel:
+    """The kernel of MaxPoolGrad and MaxPool3DGrad with these attributes."""
+    windows, window = _sliding(attrs)
 
     def run(images: Any, pooled: Any, gradient: Any) -> Any:
         check_rank(images, "orig_input", windows)
@@ -190,7 +195,7 @@ def max_pool_grad(node: KernelNode) -> Kernel:
 
 @kernel("MaxPoolGradGrad", "MaxPool3DGradGrad")
 def max_pool_grad_grad(node: KernelNode) -> Kernel:
-    xp, (windows, window) = node.xp, _sliding(node)
+    xp, (windows, window) = node.xp, _sliding(node.attrs)
 
     def run(images: Any, pooled: Any, gradient: Any) -> Any:
         check_rank(images, "orig_input", windows)
@@ -217,7 +222,7 @@ def _counts(xp: Any, geometry: Geometry, dtype: Any) -> Any:
 
 @kernel("AvgPool", "AvgPool3D")
 def avg_pool(node: KernelNode) -> Kernel:
-    xp, (windows, window) = node.xp, _sliding(node)
+    xp, (windows, window) = node.xp, _sliding(node.attrs)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any) -> Any:
@@ -240,7 +245,7 @@ def avg_pool(node: KernelNode) -> Kernel:
 
 @kernel("AvgPoolGrad", "AvgPool3DGrad")
 def avg_pool_grad(node: KernelNode) -> Kernel:
-    xp, (windows, window) = node.xp, _sliding(node)
+    xp, (windows, window) = node.xp, _sliding(node.attrs)
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(sizes: Any, gradient: Any) -> Any:

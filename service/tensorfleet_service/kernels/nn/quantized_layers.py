@@ -182,7 +182,7 @@ def pool(node: KernelNode) -> Kernel:
             text = "Pooling is not yet supported on the batch dimension."
             raise errors.UnimplementedError(None, None, text)
     windows = windows_of(attrs)
-    window = window_size(node, windows)
+    window = window_size(node.attrs, windows)
     reduce: Callable[..., Any] = np.maximum if node.op == "QuantizedMaxPool" else np.add
 
     def run(images: Any, low: Any, high: Any) -> Any:

@@ -108,6 +108,8 @@ def masked_autoregressive_default_template(
     The other arguments are those of `masked_dense`, by name, such as `kernel_initializer`.
     """
 
+    layer: Any = masked_dense  # given positions too, it says so like TensorFlow's
+
     def network(x: Any) -> tuple[Any, Any]:
         x = convert_to_tensor(x, name="x")
         depth = x.shape.as_list()[-1]
@@ -115,10 +117,10 @@ def masked_autoregressive_default_template(
             raise NotImplementedError("Rightmost dimension must be known prior to graph execution.")
         dims = x.shape.as_list() if x.shape.is_fully_defined() else shape(x)
         for number, units in enumerate(hidden_layers):
-            own = {"num_blocks": depth, "exclusive": number == 0, "activation": activation}
-            x = masked_dense(*args, inputs=x, units=units, **own, **kwargs)
+            own: dict[str, Any] = {"num_blocks": depth, "exclusive": number == 0, "activation": activation}
+            x = layer(*args, inputs=x, units=units, **own, **kwargs)
         outputs = depth if shift_only else 2 * depth
-        x = masked_dense(*args, inputs=x, units=outputs, num_blocks=depth, activation=None, **kwargs)
+        x = layer(*args, inputs=x, units=outputs, num_blocks=depth, activation=None, **kwargs)
         if shift_only:
             return reshape(x, dims), None
         shift, log_scale = unstack(reshape(x, concat([convert_to_tensor(dims), [2]], 0)), 2, axis=-1)

@@ -238,7 +238,7 @@ def _dtype_of_zeros(tensor: Tensor) -> Any:
         return tensor.dtype.base
     known = handles.variable_of(tensor)
     if known is None:
-        # A handle from elsewhere, such as an argument that a function declares: TensorFlow has zeros of float32.
+        # Such as an argument that a function declares: TensorFlow has zeros of float32.
         return dtypes.float32
     return known[0]
 

@@ -77,7 +77,7 @@ def indy_gru(w: Weights, x: Any, c: Any, h: Any) -> Any:
 
 
 def coupled(w: Weights, x: Any, c: Any, h: Any) -> Any:
-    j, f, o = np.split(np.hstack([x, h]) @ w["W"] + w["B"], 3, 1)
+    j, f, o = np.split(np.hstack([x, h]) @ w["W_0"] + w["B"], 3, 1)
     f = sigmoid(f + 1 + w["W_F_diag"] * c)
     c = f * c + (1 - f) * np.tanh(j)
     return sigmoid(o + w["W_O_diag"] * c) * np.tanh(c), c

@@ -99,14 +99,15 @@ def test_decays_of_signs() -> None:
     np.testing.assert_allclose(values, [0.5, 0.0, 0.5, 0.0], atol=1e-6)
 
 
-def test_lars_scales_the_rate_by_norms() -> None:
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_lars_scales_each_step_by_norms(use_resource: bool) -> None:
     w, a = START.astype(np.float64), 0.0
     for g in GRADIENTS:
         rate = 0.5 * 0.1 * np.linalg.norm(w) / (np.linalg.norm(g) + 0.01 * np.linalg.norm(w))
-        a = 0.9 * a + g
-        # The momentum holds gradients, as TensorFlow's op does, so each step's rate is for the whole sum.
-        w = w - rate * a
-    got = trained(lambda: opt.LARSOptimizer(0.5, 0.9, weight_decay=0.01, eeta=0.1), True)
+        # The momentum holds steps: a later rate is for the later gradient alone. Weights decay as well.
+        a = 0.9 * a + rate * (g + 0.01 * w)
+        w = w - a
+    got = trained(lambda: opt.LARSOptimizer(0.5, 0.9, weight_decay=0.01, eeta=0.1), use_resource)
     np.testing.assert_allclose(got, w, rtol=1e-4, atol=1e-5)
 
 

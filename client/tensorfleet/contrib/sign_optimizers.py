@@ -194,8 +194,8 @@ class LARSOptimizer(MomentumOptimizer):
     """Momentum with a learning rate for each variable, by the norms of variable and gradient
     (`tf.contrib.opt.LARSOptimizer`).
 
-    The rate is learning_rate · eeta · |w| / (|g| + weight_decay · |w| + epsilon). A sparse gradient is
-    applied with the plain rate.
+    The rate is learning_rate · eeta · |w| / (|g| + weight_decay · |w| + epsilon), for the gradient with
+    that of the weight decay. A sparse gradient is applied with the plain rate, and without decay.
 
     Args:
         skip_list: texts; variables whose names contain one get the plain rate.
@@ -223,23 +223,30 @@ class LARSOptimizer(MomentumOptimizer):
         self._weight_decay, self._eeta, self._epsilon = weight_decay, eeta, epsilon
         self._skip_list = skip_list or []
 
-    def compute_lr(self, grad: Any, var: Any) -> Tensor:
-        """The learning rate for a variable and its dense gradient, a tensor of rank 0."""
+    def compute_lr(self, grad: Any, var: Any) -> tuple[Tensor, Any]:
+        """The learning rate for a variable and its dense gradient, a tensor of rank 0, and the gradient with
+        that of the weight decay."""
         rate: Tensor = as_type_of(self._rate, var)
         if any(text in var.name for text in self._skip_list):
-            return rate
-        w, g = norm(var.read_value()), norm(grad)
+            return rate, grad
+        value = var.read_value()
+        w, g = norm(value), norm(grad)
         one = apply_one("OnesLike", w)
         trust = self._eeta * w / (g + self._weight_decay * w + self._epsilon)
         ratio: Tensor = rate * where(w > 0, where(g > 0, trust, one), one)
-        return ratio
+        return ratio, grad + self._weight_decay * value
 
     def _update(self, grad: list[Any], var: Any) -> Any:
+        rate = as_type_of(self._rate, var)
+        if len(grad) == 1:
+            # The momentum is that of steps, not of gradients: the rate differs from step to step.
+            scaled, full = self.compute_lr(grad[0], var)
+            grad, rate = [full * scaled], apply_one("OnesLike", scaled)
         return apply_rule(
             self,
             "Momentum",
             [var, self.get_slot(var, "momentum")],
-            as_type_of(self._rate, var) if len(grad) > 1 else self.compute_lr(grad[0], var),
+            rate,
             grad,
             as_type_of(self._momentum_tensor, var),
             use_nesterov=self._use_nesterov,

@@ -83,7 +83,8 @@ class CoupledInputForgetGateLSTMCell(PairState):
         cell, hidden = state
         inputs = convert_to_tensor(inputs)
         depth, units, dtype = check_depth(inputs), self._num_units, inputs.dtype.base
-        weights = get_variable("W", [depth + self.output_size, 3 * units], dtype)
+        # TensorFlow numbers the shards of a matrix, also where there is one.
+        weights = get_variable("W_0", [depth + self.output_size, 3 * units], dtype)
         bias = get_variable("B", [3 * units], dtype, zeros_initializer())
         gates = matmul(concat([inputs, hidden], 1), weights)
         if not self._normalizes:
@@ -104,7 +105,7 @@ class CoupledInputForgetGateLSTMCell(PairState):
             new_cell = normalized(new_cell, "state", *self._norm)
         output = sigmoid(o + peephole * new_cell if self._peepholes else o) * self._activation(new_cell)
         if self._num_proj is not None:
-            output = matmul(output, get_variable("W_P", [units, self._num_proj], dtype))
+            output = matmul(output, get_variable("W_P_0", [units, self._num_proj], dtype))
             if self._clip is not None:
                 output = clip_by_value(output, -self._clip, self._clip)
         return output, LSTMStateTuple(new_cell, output)

@@ -102,6 +102,38 @@ def test_gradients_of_rows_change_these_rows_as_whole_gradients_do(name: str) ->
     assert (found[1][0] != 1).all()
 
 
+def test_adagrad_by_its_name_begins_its_sums_at_zero() -> None:
+    """As in TensorFlow 1, where a configuration without the number is one of the first Keras."""
+    assert keras.optimizers.Adagrad().get_config()["initial_accumulator_value"] == 0.1
+    named = keras.optimizers.get("adagrad")
+    assert named.get_config()["initial_accumulator_value"] == 0.0
+    # The first step of a gradient of 2 is then the whole rate.
+    v = tf.Variable([2.0], use_resource=True)
+    named.learning_rate = 0.5
+    step = named.minimize(2.0 * v, [v])
+    session = tf.get_default_session()
+    session.run(v.initializer)
+    keras.backend.get_session()
+    session.run(step)
+    assert session.run(v) == pytest.approx([1.5])
+    again = keras.optimizers.Adagrad.from_config(keras.optimizers.Adagrad(0.1).get_config())
+    assert again.get_config()["initial_accumulator_value"] == 0.1
+
+
+def test_the_configuration_of_nadam_says_decay() -> None:
+    config = keras.optimizers.Nadam(schedule_decay=0.01).get_config()
+    assert config["decay"] == 0.01
+    assert "schedule_decay" not in config
+    assert keras.optimizers.Nadam.from_config(config).get_config()["decay"] == 0.01
+    assert keras.optimizers.Nadam().get_config()["decay"] == 0.004
+
+
+def test_variables_of_metrics_do_not_say_whose_they_are() -> None:
+    names = [v.name for m in (keras.metrics.Mean(), keras.metrics.Precision()) for v in m.weights]
+    assert names == ["total:0", "count:0", "true_positives:0", "false_positives:0"]
+    assert [v.name for v in keras.metrics.Accuracy().weights] == ["total_1:0", "count_1:0"]
+
+
 def test_a_learning_rate_is_a_variable_that_can_be_set() -> None:
     optimizer = keras.optimizers.SGD(0.5)
     assert float(keras.backend.get_value(optimizer.lr)) == 0.5

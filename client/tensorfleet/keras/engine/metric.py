@@ -61,8 +61,9 @@ class Metric(Layer):
         aggregation: VariableAggregation = VariableAggregation.SUM,
         **kwargs: Any,
     ) -> Any:
-        """A new variable of the metric, which is in no collection of the graph."""
-        with ops.init_scope(), ops.name_scope(self.name):
+        """A new variable of the metric, which is in no collection of the graph. As in TensorFlow 1 its name
+        does not say whose it is."""
+        with ops.init_scope():
             return super().add_weight(
                 name,
                 shape,

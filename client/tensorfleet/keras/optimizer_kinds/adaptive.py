@@ -172,7 +172,7 @@ class Nadam(_Moments):
         name: str = "Nadam",
         **kwargs: Any,
     ) -> None:
-        kwargs["decay"] = kwargs.pop("schedule_decay", 0.004)
+        kwargs["decay"] = kwargs.pop("schedule_decay", kwargs.get("decay", 0.004))
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, **kwargs)
         self._schedule = self._initial_decay
         # The decay is that of the momentum, not of the learning rate.
@@ -227,6 +227,5 @@ class Nadam(_Moments):
         return ops.group(self._scatter_add(var, indices, -step), self._kept)
 
     def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        config.pop("decay")
-        return {**config, "schedule_decay": self._schedule}
+        # TensorFlow 1 keeps the decay of the momentum under this name.
+        return {**super().get_config(), "decay": self._schedule}

@@ -111,6 +111,12 @@ class Adagrad(Optimizer):
             *gradient,
         )
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """An optimizer with the arguments of `get_config`. Sums that are not given start at 0, not at the
+        constructor's 0.1, as Keras's first Adagrad had it; `compile("adagrad")` comes here."""
+        return super().from_config({"initial_accumulator_value": 0.0, **config}, custom_objects)
+
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),

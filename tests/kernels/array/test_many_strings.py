@@ -1,4 +1,4 @@
-"""Ops on arrays so large that they are treated by parts."""
+"""Ops on arrays that are treated by parts where they are large."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import errors, string_arrays
+from tensorfleet_service.kernels.random import random_ops
 from tests.kernels.harness import run_op
 
 
@@ -50,3 +51,11 @@ def test_shapes_of_parts_of_a_concatenation() -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"Input 1 has shape \[1 .* \.\.\.\]"):
         run_op("ConcatOffset", 3, shapes)
     assert run_op("ConcatOffset", 7, shapes)[1].tolist() == [0] * 7 + [1] + [0] * 992
+
+
+def test_a_shuffle_by_parts_is_the_same(strings: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.arange(5)
+    whole = run_op("RandomShuffle", rows, seed=3, seed2=4)
+    monkeypatch.setattr(random_ops, "_PART", 2)
+    assert run_op("RandomShuffle", rows, seed=3, seed2=4).tolist() == whole.tolist()
+    assert run_op("RandomShuffle", strings, seed=3, seed2=4).tolist() == strings[whole].tolist()

@@ -164,7 +164,7 @@ def shuffled(stream: philox.Stream, count: int) -> Any:
     here = np.arange(count - 1)
     others = here + numbers % (count - here)
     order = np.arange(count)
-    view = memoryview(order)  # a list would be made and read by calls that nobody else runs beside
+    view = order.data  # a list would be made and read by calls that nobody else runs beside
     for begin in range(0, count - 1, _PART):
         for i, j in enumerate(others[begin : begin + _PART].tolist(), begin):
             view[i], view[j] = view[j], view[i]

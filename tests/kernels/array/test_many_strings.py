@@ -59,3 +59,5 @@ def test_a_shuffle_by_parts_is_the_same(strings: np.ndarray, monkeypatch: pytest
     monkeypatch.setattr(random_ops, "_PART", 2)
     assert run_op("RandomShuffle", rows, seed=3, seed2=4).tolist() == whole.tolist()
     assert run_op("RandomShuffle", strings, seed=3, seed2=4).tolist() == strings[whole].tolist()
+    strings_by_numbers = [run_op("StatelessShuffle", x, [1, 2], [3, 4], 1) for x in (rows, strings)]
+    assert strings_by_numbers[1].tolist() == strings[strings_by_numbers[0]].tolist()

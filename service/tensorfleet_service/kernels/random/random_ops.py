@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -150,11 +151,16 @@ def random_shuffle(node: KernelNode) -> Kernel:
         if count <= 1 or not value.size:
             return value
         order = generator.permutation(count) if stream is None else shuffled(stream, count)
-        if not value.dtype.hasobject:
-            return value[xp.asarray(order)]
-        return value[order] if value.size < LARGE else moved(lambda rows: rows[order], [value])
+        return in_order(value, order, xp)
 
     return run
+
+
+def in_order(value: Any, order: Any, xp: ModuleType) -> Any:
+    """The rows of an array in another order; many strings by parts."""
+    if not value.dtype.hasobject:
+        return value[xp.asarray(order)]
+    return value[order] if value.size < LARGE else moved(lambda rows: rows[order], [value])
 
 
 def shuffled(stream: philox.Stream, count: int) -> Any:

@@ -34,7 +34,7 @@ GROWN = {STRINGS: 1 << 22, TEXT: 1 << 26, NUMBERS: 1 << 23}
 MEMORY = 8 << 30
 TRIED = 1500
 CASES = 4
-SECONDS = 25
+SECONDS = 90
 
 Make = Callable[[int], Any]
 

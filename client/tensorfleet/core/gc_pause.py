@@ -12,6 +12,9 @@ import gc
 import threading
 from collections.abc import Iterator
 
+MANY = 1 << 14
+"""Number of new objects over which no collection walks after a pause."""
+
 _lock = threading.Lock()
 _pauses = 0
 _was_enabled = False
@@ -32,4 +35,15 @@ def paused() -> Iterator[None]:
         with _lock:
             _pauses -= 1
             if not _pauses and _was_enabled:
+                _settle()
                 gc.enable()
+
+
+def _settle() -> None:
+    """Makes what was built old, if that is much: else the next collection of new objects walks over it all.
+
+    The lists of objects are joined, whatever their lengths; nothing is visited.
+    """
+    if gc.get_count()[0] >= MANY and not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core import dtypes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
 
@@ -140,6 +141,11 @@ def _align(node: KernelNode) -> bytes:
     return align
 
 
+def _no_strings(node: KernelNode) -> None:
+    if dtypes.string in node.output_types:
+        raise invalid(f"No OpKernel was registered to support Op '{node.op}' with T=DT_STRING")
+
+
 def _matrix_rank(x: Any) -> None:
     if x.ndim < 2:
         raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
@@ -147,6 +153,7 @@ def _matrix_rank(x: Any) -> None:
 
 @kernel("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def _matrix_diag_part(node: KernelNode) -> Kernel:
+    _no_strings(node)
     xp = node.xp
     align = _align(node)
 
@@ -168,6 +175,7 @@ def _matrix_diag_part(node: KernelNode) -> Kernel:
 
 @kernel("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def _matrix_diag(node: KernelNode) -> Kernel:
+    _no_strings(node)
     xp = node.xp
     align = _align(node)
 
@@ -212,6 +220,7 @@ def _matrix_diag(node: KernelNode) -> Kernel:
 
 @kernel("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def _matrix_set_diag(node: KernelNode) -> Kernel:
+    _no_strings(node)
     xp = node.xp
     align = _align(node)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.string_arrays import LARGE, moved
 from tensorfleet_service.kernels.random import random_rates
 from tensorfleet_service.kernels.random.cuda_philox import CudaSampler
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
@@ -134,6 +136,10 @@ def _bounds(low: Any, high: Any) -> tuple[int, int]:
     return int(low), int(high)
 
 
+_PART = 1 << 16
+"""Number of rows that are exchanged at a time."""
+
+
 @kernel("RandomShuffle")
 def random_shuffle(node: KernelNode) -> Kernel:
     stream = _stream(node) if _is_seeded(node) else None
@@ -145,20 +151,30 @@ def random_shuffle(node: KernelNode) -> Kernel:
         if count <= 1 or not value.size:
             return value
         order = generator.permutation(count) if stream is None else shuffled(stream, count)
-        return value[order if value.dtype.hasobject else xp.asarray(order)]
+        return in_order(value, order, xp)
 
     return run
+
+
+def in_order(value: Any, order: Any, xp: ModuleType) -> Any:
+    """The rows of an array in another order; many strings by parts."""
+    if not value.dtype.hasobject:
+        return value[xp.asarray(order)]
+    return value[order] if value.size < LARGE else moved(lambda rows: rows[order], [value])
 
 
 def shuffled(stream: philox.Stream, count: int) -> Any:
     """The order that TensorFlow shuffles `count` rows into."""
     drawn = -(-count // 4)
-    numbers = stream.reserve(drawn).numbers(drawn).reshape(-1).tolist()
-    order = list(range(count))
-    for i in range(count - 1):
-        j = i + numbers[i] % (count - i)
-        order[i], order[j] = order[j], order[i]
-    return np.array(order)
+    numbers = stream.reserve(drawn).numbers(drawn).reshape(-1)[: count - 1].astype(np.int64)
+    here = np.arange(count - 1)
+    others = here + numbers % (count - here)
+    order = np.arange(count)
+    view = order.data  # a list would be made and read by calls that nobody else runs beside
+    for begin in range(0, count - 1, _PART):
+        for i, j in enumerate(others[begin : begin + _PART].tolist(), begin):
+            view[i], view[j] = view[j], view[i]
+    return order
 
 
 @kernel("Multinomial")

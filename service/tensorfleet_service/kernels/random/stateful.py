@@ -15,6 +15,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.random import random_rates
 from tensorfleet_service.kernels.random.random_ops import (
     dims_of,
+    in_order,
     shuffled,
     stateless_stream,
 )
@@ -178,6 +179,6 @@ def stateless_shuffle(node: KernelNode) -> Kernel:
         if count <= 1 or not value.size:
             return value
         order = shuffled(stateless_stream(inputs, True), count)
-        return value[order if value.dtype.hasobject else node.xp.asarray(order)]
+        return in_order(value, order, node.xp)
 
     return run

@@ -173,3 +173,24 @@ def test_only_a_scope() -> None:
     tf.contrib.quantize.experimental_create_eval_graph(scope="a")
     made = [v.op.name for v in tf.global_variables() if "quant" in v.op.name]
     assert made == ["a/weights_quant/min", "a/weights_quant/max"]
+
+
+def test_ranges_begin_as_in_tensorflow() -> None:
+    x = slim.conv2d(tf.constant(X), 3, 3, scope="first")
+    last = slim.conv2d(x, 3, 3, activation_fn=None, scope="last")
+    tf.identity(last)
+    branch = slim.conv2d(x, 3, 3, activation_fn=None, scope="block/second")
+    tf.nn.l2_loss(branch + x)
+    tf.contrib.quantize.create_eval_graph()
+    ranges = {v.op.name: v for v in tf.global_variables() if "_quant/m" in v.op.name}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run(ranges)
+    expected = {
+        "first/act_quant": 0,
+        "last/act_quant": 0,
+        "block/second/conv_quant": -6,
+        "block/add_quant": -6,
+    }
+    assert {place: found[f"{place}/min"] for place in expected} == expected
+    assert all(value == 6 for name, value in found.items() if name.endswith("max"))

@@ -87,7 +87,10 @@ _CONTROL_FLOW = frozenset(("Switch", "RefSwitch", "Merge", "RefMerge", "Enter", 
 def _check_repeatable(operations: Sequence[Operation], label: str) -> None:
     """Raises LookupError for a body that would not do the same a second time."""
     for op in operations:
-        if op.opdef.is_stateful and op.type not in _REPEATABLE:
+        called: Any = getattr(op, CALLED, None)
+        if called is not None:
+            _check_repeatable(called.operations(), label)
+        elif op.opdef.is_stateful and op.type not in _REPEATABLE:
             raise LookupError(
                 f"No gradient defined for the function {label}: it has a conditional or a loop, or is "
                 f"differentiated twice, so that its gradient computes it again, and {op.name} ({op.type}) "

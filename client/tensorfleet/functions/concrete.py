@@ -195,6 +195,10 @@ class ConcreteFunction:
         setattr(op, call_gradient.CALLED, self)
         return op
 
+    def operations(self) -> Sequence[Operation]:
+        """Those of the body, without those of its gradient."""
+        return self.graph.get_operations() if self._pair is None else self._pair.body
+
     def pair(self) -> call_gradient.Pair:
         """The function that also gives what its gradient needs, and that gradient; made once."""
         if self._pair is None:

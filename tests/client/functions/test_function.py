@@ -229,6 +229,29 @@ def test_gradients_of_loops_and_conditionals_compute_them_again() -> None:
         tf.gradients(noisy(x), x)
 
 
+def test_a_function_within_a_conditional_of_another() -> None:
+    v = tf.Variable(3.0, use_resource=True)
+
+    @tf.function
+    def times(x: Any) -> Any:
+        return x * v
+
+    @tf.function
+    def noisy(x: Any) -> Any:
+        return times(x) * tf.random_uniform([])
+
+    @tf.function
+    def choose(x: Any) -> Any:
+        return tf.cond(x > 0, lambda: times(x) * x, lambda: times(x))
+
+    for value, slopes in ((2.0, [12, 4]), (-2.0, [3, -2])):
+        x = tf.constant(value)
+        assert run(tf.gradients(choose(x), [x, v])) == slopes
+    x = tf.constant(1.0)
+    with pytest.raises(LookupError, match="would not do the same twice"):
+        tf.gradients(tf.function(lambda x: tf.cond(x > 0, lambda: noisy(x), lambda: x))(x), x)
+
+
 def test_training_by_a_function() -> None:
     x = tf.constant(np.linspace(-1, 1, 20, dtype=np.float32).reshape(-1, 1))
 

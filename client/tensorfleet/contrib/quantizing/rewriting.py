@@ -132,9 +132,9 @@ class _Rewriter:
             tensor, context = bypass.outputs[0], around
         activation = _single(tensor, _ACTIVATIONS)
         if activation is not None:
-            name, tensor, low = "act_quant", activation.outputs[0], 0.0
-        else:
-            name, low = ("add_quant" if bypass is not None else "act_quant"), -6.0
+            tensor = activation.outputs[0]
+        # Ranges of activations begin at 0, also where a last layer has none, as in TensorFlow.
+        name, low = ("add_quant", -6.0) if bypass is not None and activation is None else ("act_quant", 0.0)
         self._insert(f"{context}/{name}".lstrip("/"), tensor, tensor.consumers(), True, low)
 
     def _insert(

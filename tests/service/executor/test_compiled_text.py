@@ -15,7 +15,7 @@ from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.step import _Run
 from tensorfleet_service.state.resources import Resources
 from tensorfleet_service.worker.progress import _suspended_at
-from tests.service.executor.test_plan import Big, Step, big, failure, plan, plans, with_kernel
+from tests.service.executor.test_plan import Big, Step, big, failure, lifetimes, plan, plans, with_kernel
 
 
 @pytest.fixture(params=[1, 2, 5])
@@ -90,34 +90,7 @@ def test_few_nodes_are_one_function() -> None:
 
 @pytest.mark.usefixtures("cut", "one_by_one")
 def test_a_tensor_dies_after_its_last_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched: list[weakref.ref[Any]] = []
-    alive: list[list[bool]] = []
-
-    def make(x: Any) -> Big:
-        made = big()
-        watched.append(weakref.ref(made))
-        return made
-
-    def look(x: Any) -> Any:
-        alive.append([ref() is not None for ref in watched])
-        return x
-
-    with_kernel(monkeypatch, "Square", make)
-    with_kernel(monkeypatch, "Identity", look)
-    with_kernel(monkeypatch, "AddV2", lambda x, y: np.float32(1))
-    text = """
-        x = Placeholder()
-        a = Square(x)
-        i = Identity(x; ^a)
-        b = Square(i)
-        s = AddV2(a, b)
-        j = Identity(s)
-        c = Square(j)
-        d = Square(j; ^c)
-        k = Identity(d; ^c)
-        """
-    plan(text, ["x"], ["k"]).function(None, [np.float32(0)])
-    assert alive == [[True], [False, False], [False, False, False, True]]
+    assert lifetimes(monkeypatch) == [[True], [False, False], [False, False, False, True]]
 
 
 @pytest.mark.usefixtures("cut", "one_by_one")

@@ -233,8 +233,8 @@ def big() -> Big:
     return np.zeros(1000).view(Big)
 
 
-@pytest.mark.usefixtures("one_by_one")
-def test_a_tensor_dies_after_its_last_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def lifetimes(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
+    """Which of the values made so far live, at each Identity of a plan."""
     watched: list[weakref.ref[Any]] = []
     alive: list[list[bool]] = []
 
@@ -262,8 +262,13 @@ def test_a_tensor_dies_after_its_last_use(monkeypatch: pytest.MonkeyPatch) -> No
         k = Identity(d; ^c)
         """
     plan(text, ["x"], ["k"]).function(None, [np.float32(0)])
+    return alive
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_a_tensor_dies_after_its_last_use(monkeypatch: pytest.MonkeyPatch) -> None:
     # At i a lives; at j none, as a and b were last used by s; c is used by nobody, d by k itself.
-    assert alive == [[True], [False, False], [False, False, False, True]]
+    assert lifetimes(monkeypatch) == [[True], [False, False], [False, False, False, True]]
 
 
 def test_a_received_tensor_does_not_outlive_the_run() -> None:

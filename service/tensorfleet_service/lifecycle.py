@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol
 
+from tensorfleet.core.signals import wait_for
+
 log = logging.getLogger(__name__)
 
 
@@ -44,7 +46,7 @@ def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None
 
     with draining_signals(over):
         threading.Thread(target=watch, name="join", daemon=True).start()
-        over.wait()
+        wait_for(over)
         told = not stopped.is_set()
         server.stop(grace)
     return told

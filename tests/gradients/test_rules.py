@@ -62,6 +62,7 @@ _FAMILIES_ELSEWHERE = (
         "references",
         "stateful",
         "function_ops",
+        "call_gradient",
     ),
     *("recurrent", "ctc", "fourier", "image", "quantization", "sparse_arithmetic", "sparse_parts"),
 )

@@ -16,6 +16,7 @@ from types import FrameType
 
 from tensorfleet.cli.submit import add_cluster_flags
 from tensorfleet.core import errors
+from tensorfleet.core.signals import wait_for
 from tensorfleet.kube import access, api, release
 from tensorfleet.kube.forward import Forwarder
 from tensorfleet.kube.release import GRPC_PORT, STREAM_PORT
@@ -170,7 +171,7 @@ def _forward(
         shown = {"TENSORFLEET_ADDRESS": address, **variables}
         print("export " + " ".join(f"{key}={shlex.quote(text)}" for key, text in shown.items()), flush=True)
         say(f"forwards to /job:{found.master_job}/task:0 of the release {found.name}; Ctrl-C ends it")
-        over.wait()
+        wait_for(over)
     finally:
         grpc.close()
         if stream is not None:
@@ -200,7 +201,7 @@ def proxy(
         found.start()
         print(f"grpc://{host}:{found.port}", flush=True)
         say(f"leads to {name}; Ctrl-C ends it")
-        over.wait()
+        wait_for(over)
     finally:
         found.close()
     return 0

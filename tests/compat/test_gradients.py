@@ -24,7 +24,13 @@ from tensorfleet.graph.graph import lookup_op  # noqa: E402
 from tests.gradients.cases import CASES, Case  # noqa: E402
 
 # TensorFlow has no gradient for these.
-_OURS_ONLY = frozenset(("GuaranteeConst", "Mod", "Snapshot", "TruncateMod", "SoftsignGrad"))
+_OURS_ONLY = frozenset(
+    (
+        *("GuaranteeConst", "Mod", "Snapshot", "TruncateMod", "SoftsignGrad"),
+        # Of calls, which TensorFlow differentiates without the table.
+        *("FunctionCall", "PartitionedCall", "StatefulPartitionedCall"),
+    )
+)
 
 
 def _values(library: Any, case: Case) -> list[Any]:

@@ -104,7 +104,7 @@ WITHOUT_GENERATOR = {
     **dict.fromkeys(
         (
             *("PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "If", "StatelessCase", "Case"),
-            *("StatelessWhile", "While", "For", "SymbolicGradient"),
+            *("StatelessWhile", "While", "For", "SymbolicGradient", "RemoteCall"),
         ),
         "call functions: the tests of a TensorFlow client run them",
     ),

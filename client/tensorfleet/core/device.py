@@ -95,7 +95,9 @@ def parse(spec: str | None) -> ParsedDevice:
             case ["", *_]:
                 pass
             case _:
-                raise ValueError(f"Unknown attribute: '{fields[0]}' in '{spec}'")
+                raise ValueError(
+                    f"Unknown attribute '{fields[0]}' is encountered while parsing the device spec: '{spec}'."
+                )
     return ParsedDevice(
         job, _number(replica), _number(task), _type_name(kind), None if index == "*" else _number(index)
     )
@@ -103,7 +105,7 @@ def parse(spec: str | None) -> ParsedDevice:
 
 def _first_type(kind: str | None, new_kind: str, spec: str | None) -> str:
     if kind is not None:
-        raise ValueError(f"Cannot specify multiple device types: {spec}")
+        raise ValueError(f"Multiple device types are not allowed while parsing the device spec: {spec}.")
     return new_kind
 
 

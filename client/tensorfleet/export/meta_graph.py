@@ -176,7 +176,7 @@ def export_meta_graph(
         elif isinstance(key, str):
             items = graph.get_collection(key)
             if savers:
-                items = [item for item in items if getattr(item, "name", item) not in savers]
+                items = [item for item in items if _name(item) not in savers]
             add_collection(definition, key, items, export_scope)
     if filename is not None:
         _write(filename, definition, as_text)
@@ -409,3 +409,9 @@ def _items(
     if kind == "bytes_list" and scope:
         return [prepend_scope(value.decode(), scope) for value in values]  # as TensorFlow: they may be names
     return values
+
+
+def _name(item: Any) -> str:
+    """The name that an item of a collection has, or is; empty for one that has none, such as a message."""
+    name = getattr(item, "name", item)
+    return name if isinstance(name, str) else ""

@@ -66,15 +66,15 @@ def test_all_forms_lead_to_the_full_one(spec: str | None, canonical: str) -> Non
     [
         (
             "/jobb:worker",
-            "Unknown attribute: 'jobb' in '/jobb:worker'",
+            "Unknown attribute 'jobb' is encountered while parsing the device spec: '/jobb:worker'.",
         ),
         (
             "/device:GPU",
-            "Unknown attribute: 'device' in '/device:GPU'",
+            "Unknown attribute 'device' is encountered while parsing the device spec: '/device:GPU'.",
         ),
         (
             "/gpu:0/cpu:1",
-            "Cannot specify multiple device types: /gpu:0/cpu:1",
+            "Multiple device types are not allowed while parsing the device spec: /gpu:0/cpu:1.",
         ),
         ("/task:a", "invalid literal for int() with base 10: 'a'"),
     ],

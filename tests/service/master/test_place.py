@@ -143,7 +143,7 @@ BAD = {
     ),
     "malformed": (
         "a = NoOp() @ /jobb:worker",
-        "Malformed device specification '/jobb:worker' in node: {{node a}} = NoOp: Unknown attribute: 'jobb'",
+        "Malformed device specification '/jobb:worker' in node: {{node a}} = NoOp: Unknown attribute 'jobb'",
     ),
     "two variables": (
         "v = VariableV2() @ /job:worker/task:0\nw = VariableV2() @ /job:worker/task:1\n"

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet.autodiff.gradients import gradients
 from tensorfleet.core import dtypes
+from tensorfleet.core.dtypes import DType
 from tensorfleet.functions.definition_graph import DefinitionGraph
 from tensorfleet.graph import handles
 from tensorfleet.graph.apply import apply_one, apply_op
@@ -62,27 +63,22 @@ class BodyGradient:
                 return zeros_of(self.graph.arguments[position])
             return convert_to_tensor(grad)
 
-    def slices(self, position: int) -> list[Tensor]:
+    def slices(self, position: int, index_type: DType) -> list[Tensor]:
         """The gradient of an argument as values, indices and shape; no rows if there is none."""
+        argument = self.graph.arguments[position]
         with self.graph.as_default():
+            shape = shape_of(argument)
             grad = self.found.get(position)
             if isinstance(grad, IndexedSlices):
-                shape = grad.dense_shape
-                if shape is None:
-                    shape = shape_of(self.graph.arguments[position])
-                return [
-                    grad.values,
-                    apply_one("Cast", grad.indices, DstT=dtypes.int64),
-                    apply_one("Cast", shape, DstT=dtypes.int64),
-                ]
-            argument = self.graph.arguments[position]
-            shape = shape_of(argument)
-            values = apply_one("Fill", apply_one("ConcatV2", [[0], shape[1:]], 0), _zero(dtype_of(argument)))
-            return [values, convert_to_tensor([], dtypes.int64), apply_one("Cast", shape, DstT=dtypes.int64)]
+                return [grad.values, _as_type(grad.indices, index_type), shape]
+            rows = apply_one("ConcatV2", [[0], shape[1:]], 0)
+            values = apply_one("Fill", rows, _zero(dtype_of(argument)))
+            return [values, convert_to_tensor([], index_type), shape]
 
-    def is_sparse(self, position: int) -> bool:
-        """Whether the gradient of an argument is an IndexedSlices."""
-        return isinstance(self.found.get(position), IndexedSlices)
+    def index_type(self, position: int) -> DType | None:
+        """The dtype of the indices of a gradient that is an IndexedSlices; None if it is another one."""
+        grad = self.found.get(position)
+        return grad.indices.dtype.base if isinstance(grad, IndexedSlices) else None
 
     def cut(self, results: Sequence[Tensor]) -> Cut:
         """The operations of both parts, where the second one has these results."""
@@ -169,7 +165,7 @@ def reaching(graph: DefinitionGraph, ys: Sequence[int]) -> list[int]:
     return sorted(found)
 
 
-def dtype_of(argument: Tensor) -> dtypes.DType:
+def dtype_of(argument: Tensor) -> DType:
     """The dtype of an argument's gradient: of a handle, that of its variable.
 
     Raises:
@@ -195,7 +191,11 @@ def zeros_of(argument: Tensor) -> Tensor:
     return apply_one("Fill", shape_of(argument), _zero(dtype_of(argument)))
 
 
-def _zero(dtype: dtypes.DType) -> Tensor:
+def _as_type(tensor: Tensor, dtype: DType) -> Tensor:
+    return tensor if tensor.dtype.base is dtype else apply_one("Cast", tensor, DstT=dtype)
+
+
+def _zero(dtype: DType) -> Tensor:
     return convert_to_tensor(0, dtype)
 
 

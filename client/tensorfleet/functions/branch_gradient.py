@@ -33,7 +33,8 @@ class Differentiated:
         added: what the first ones give beside their own results: tensors of the bodies.
         taken: for each tensor that the gradients take, the number of the result that has it.
         passed: the positions of the arguments that the gradients take after these.
-        xs: the positions of the arguments that have gradients, and whether those are IndexedSlices.
+        xs: the positions of the arguments that have gradients, and the dtypes of these gradients' indices, if
+            they are IndexedSlices.
         types: the dtypes of the gradients' results.
     """
 
@@ -47,13 +48,14 @@ class Differentiated:
         number = next(_numbers)
         bodies = [BodyGradient(graph, ys) for graph in graphs]
         positions = sorted({i for each in bodies for i in each.found})
-        self.xs = []
+        self.xs: list[tuple[int, DType | None]] = []
         for i in positions:
-            with_one = [each for each in bodies if i in each.found]
-            self.xs.append((i, all(each.is_sparse(i) for each in with_one)))
+            types = {each.index_type(i) for each in bodies if i in each.found}
+            index_type = types.pop() if len(types) == 1 else dtypes.int64
+            self.xs.append((i, None if None in types else index_type))
         results = []
         for each in bodies:
-            made = [each.slices(i) if sparse else [each.dense(i)] for i, sparse in self.xs]
+            made = [[each.dense(i)] if dtype is None else each.slices(i, dtype) for i, dtype in self.xs]
             results.append([tensor for tensors in made for tensor in tensors])
         self.types = [tensor.dtype.base for tensor in results[0]] if results else []
         cuts = [each.cut(own) for each, own in zip(bodies, results, strict=True)]
@@ -149,7 +151,7 @@ def gradient_of_branches(
             graph._add_function(definition)
     count = len(op.outputs)
     op.add_outputs([tensor.dtype.base for tensor in made.added], made.dims)
-    if made.added:
+    if made.added and "Tout" in op.attrs:
         op.put_attr("Tout", [tensor.dtype.base for tensor in op.outputs])
         if op.attrs.get("output_shapes"):
             op.put_attr("output_shapes", [*op.attrs["output_shapes"], *made.dims])
@@ -164,9 +166,9 @@ def distributed(op: Operation, made: Differentiated, outputs: Sequence[Tensor], 
     """The results of the call of the gradients, for the inputs of the op."""
     found: list[Any] = [None] * len(op.inputs)
     results = iter(outputs)
-    for position, sparse in made.xs:
+    for position, index_type in made.xs:
         x = op.inputs[first + position]
-        if sparse:
+        if index_type is not None:
             values, indices, shape = next(results), next(results), next(results)
             found[first + position] = IndexedSlices(values, indices, shape)
         else:

@@ -11,7 +11,7 @@ from tensorfleet.core.dims import Dims, concatenate, merge
 from tensorfleet.core.dtypes import DType, as_dtype
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.type_specs import serve_value_type
-from tensorfleet.graph import framework
+from tensorfleet.graph import framework, functional_flow
 from tensorfleet.graph.apply import apply_none, apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
@@ -120,6 +120,19 @@ class TensorArray:
         infer_shape: whether all elements have the shape of the first one.
         element_shape: the shape of the elements.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
+        """With control flow v2, an array that is a list of tensors, whose gradients loops hand on."""
+        if (
+            cls is TensorArray
+            and kwargs.get("handle") is None
+            and len(args) < 6
+            and functional_flow.is_used()
+        ):
+            from tensorfleet.ops.data_flow.list_array import ListArray
+
+            cls = ListArray
+        return super().__new__(cls)
 
     def __init__(
         self,

@@ -93,7 +93,7 @@ class Differentiated:
                     for t, owner in zip(everything, owners, strict=True)
                 ]
             passed = [graph.arguments[position] for position in self.passed]
-            ending = f"{graph.label.removeprefix('__forward_')}_{number}_{i}"
+            ending = f"{graph.label.removeprefix('__forward_').removeprefix('__inference_')}_{number}_{i}"
             self.forward.append(
                 definition_of(
                     f"__forward_{ending}", [*cut.own, *fillers], graph.arguments, [*graph.results, *more]

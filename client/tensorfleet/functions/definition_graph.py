@@ -108,8 +108,8 @@ class DefinitionGraph(FuncGraph):
         for node in definition.node_def:
             if SHAPES in node.attr:
                 known = attr_value.from_proto(node.attr[SHAPES])
-                for output, own in zip(self.get_operation_by_name(node.name).outputs, known, strict=False):
-                    output.set_shape(own)
+                for tensor, own in zip(self.get_operation_by_name(node.name).outputs, known, strict=False):
+                    tensor.set_shape(own)
         return plain
 
 

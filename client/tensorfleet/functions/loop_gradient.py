@@ -127,7 +127,7 @@ class _Loop:
         kept = self._kept()
         lists = {value: kept[value] for value in values if value in kept}
         new = [value for value in values if value not in lists]
-        turns = op.attrs.get(TURNS)
+        turns: int | None = op.attrs.get(TURNS)
         added: list[tuple[Tensor, Tensor]] = []  # the argument and the result
         with graph.as_default():
             before = len(graph.get_operations())
@@ -138,7 +138,7 @@ class _Loop:
                 argument = graph.add_argument("list", dtypes.variant, ())
                 added.append((argument, apply_one("TensorListPushBack", argument, value)))
             own = [*cut.own, *graph.get_operations()[before:]]
-        if not added:
+        if turns is not None and not added:
             return turns, [lists[value] for value in values]
         outer = op.graph
         with outer.as_default(), outer.name_scope(f"{op.name}_lists/"), outer.control_dependencies(None):

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet.graph import functional_flow, gradient_registry
 from tensorfleet.graph.operation import Operation
+from tensorfleet.ops.data_flow.tensor_array import TensorArray, serve_list_array
 from tensorfleet.ops.functions import function_ops_grad
 
 
@@ -27,5 +28,14 @@ def _gradient_by_name(op: Operation, grads: Sequence[Any]) -> list[Any]:
 
 
 gradient_registry.serve_more(_load_rules)
+
+
+def _list_array() -> type[TensorArray]:
+    from tensorfleet.ops.data_flow.list_array import ListArray
+
+    return ListArray
+
+
 functional_flow.serve(_builders)
+serve_list_array(_list_array)
 function_ops_grad.serve(_gradient_by_name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -123,16 +124,8 @@ class TensorArray:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
         """With control flow v2, an array that is a list of tensors, whose gradients loops hand on."""
-        if (
-            cls is TensorArray
-            and kwargs.get("handle") is None
-            and len(args) < 6
-            and functional_flow.is_used()
-        ):
-            from tensorfleet.ops.data_flow.list_array import ListArray
-
-            cls = ListArray
-        return super().__new__(cls)
+        is_new = cls is TensorArray and kwargs.get("handle") is None and len(args) < 6
+        return super().__new__(_list_array() if is_new and functional_flow.is_used() else cls)
 
     def __init__(
         self,
@@ -367,6 +360,15 @@ class TensorArray:
     def close(self, name: str | None = None) -> Operation:
         """Drops the elements."""
         return apply_none("TensorArrayCloseV3", self._handle, name=name)
+
+
+_list_array: Callable[[], type[TensorArray]]
+
+
+def serve_list_array(load: Callable[[], type[TensorArray]]) -> None:
+    """Registers what gives the class of arrays for control flow v2."""
+    global _list_array
+    _list_array = load
 
 
 def as_flow(value: Any) -> Any:

@@ -47,6 +47,7 @@ class DefinitionGraph(FuncGraph):
             LookupError: the function takes types as attributes.
         """
         super().__init__(outer, True)
+        self.functional_flow = True
         # One library, so that functions which the gradient needs come to where the call is.
         self._functions, self._defined = outer._functions, outer._defined
         self._function_gradients = outer._function_gradients

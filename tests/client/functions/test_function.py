@@ -364,3 +364,20 @@ def test_gradient_of_a_branch_with_a_captured_variable() -> None:
         through, weights = session.run(gradients, {flag: False})
         assert through.tolist() == [[4.0, 6.0]]
         assert weights.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_initial_values_of_any_output_of_an_operation_outside() -> None:
+    first, second = tf.split(tf.constant([1.0, 2.0]), 2)
+    made: list[Any] = []
+
+    @tf.function
+    def model(x: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(second * 3.0))
+            made.append(tf.Variable(second))
+        return x + made[0] + made[1] + first
+
+    y = model(10.0)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(y) == [19]

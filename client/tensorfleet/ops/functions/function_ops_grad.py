@@ -18,6 +18,7 @@ from tensorfleet.graph.tensor import Tensor
 no_rule("RemoteCall")
 
 _FLOW = frozenset(("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", "For"))
+_SWITCHES = frozenset(("Switch", "RefSwitch", "Enter", "RefEnter"))
 _by_name: Callable[[Operation, Sequence[Any]], list[Any]] | None = None
 
 
@@ -31,8 +32,10 @@ def serve(by_name: Callable[[Operation, Sequence[Any]], list[Any]]) -> None:
 def _call(op: Operation, *grads: Any) -> list[Any]:
     """The gradient of the function, which the runtime makes, or that the library names."""
     graph = op.graph
-    flows = any(node.op in _FLOW for node in graph._functions[op.type].node_def)
-    if flows and op.type not in graph._function_gradients and _by_name is not None:
+    types = {node.op for node in graph._functions[op.type].node_def}
+    # In a body that is differentiated, too: it may be differentiated again.
+    wanted = types & _FLOW or (graph.functional_flow and not types & _SWITCHES)
+    if wanted and op.type not in graph._function_gradients and _by_name is not None:
         return _by_name(op, grads)
     function = NameAttrList(name=op.type)
     for key, value in op.attrs.items():

@@ -117,3 +117,56 @@ def test_functional_control_flow_between_tasks(session: Any) -> None:
     with tf.device(WORKER):
         [y] = functional_ops.If(x > 5.0, [x], Defun(tf.float32)(lambda x: -x), Defun(tf.float32)(lambda x: x))
     assert session.run([x, y]) == [12, -12]
+
+
+@pytest.fixture
+def functional() -> Iterator[None]:
+    tf.enable_control_flow_v2()
+    yield
+    tf.disable_control_flow_v2()
+
+
+def test_a_variable_on_a_ps_is_trained_through_a_loop_that_is_a_function(
+    session: Any, functional: None
+) -> None:
+    with tf.device(PS):
+        v: Any = tf.get_variable("v", initializer=1.0, use_resource=True)
+    with tf.device(WORKER):
+        x = tf.placeholder_with_default(2.0, [])
+        y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * v), [0, x])[1]
+        y = tf.cond(x > 0.0, lambda: y * v, lambda: y)
+        [first] = tf.gradients(y, v)
+        [second] = tf.gradients(first, v)
+    step = tf.train.GradientDescentOptimizer(0.125).minimize(y)
+    session.run(tf.global_variables_initializer())
+    assert session.run([y, first, second]) == [2, 8, 24]
+    assert session.run([y, first, second], {x: -2.0}) == [-2, -6, -12]
+    session.run(step)
+    assert session.run(v) == 0
+
+
+def test_values_of_two_tasks_in_functions_with_gradients(session: Any, functional: None) -> None:
+    with tf.device(PS):
+        a = tf.placeholder_with_default(3.0, [])
+    with tf.device(WORKER):
+        b = tf.exp(a)
+
+    @tf.function
+    def chosen(a: Any, b: Any) -> Any:
+        noise = tf.random_uniform([])
+        return tf.cond(a > 0.0, lambda: a * b * noise, lambda: b * noise), noise
+
+    y, noise = chosen(a, b)
+    slopes = tf.gradients(y, [a, b])
+    drawn, by_a, by_b = session.run([noise, *slopes], {b: 2.0})
+    assert [by_a, by_b] == pytest.approx([(2 + 3 * 2) * drawn, 3 * drawn])
+
+
+def test_one_functional_loop_takes_variables_of_one_task(session: Any, functional: None) -> None:
+    variables: list[Any] = []
+    for task in range(2):
+        with tf.device(f"/job:ps/task:{task}"):
+            variables.append(tf.get_variable(f"of{task}", initializer=1.0, use_resource=True))
+    y = tf.while_loop(lambda x: x < 9.0, lambda x: x + variables[0] * variables[1], [0.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="incompatible resource devices: /job:ps/task:1"):
+        session.run([tf.global_variables_initializer(), y])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tensorfleet.autodiff.gradients import gradients
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.functions.definition_graph import DefinitionGraph
-from tensorfleet.graph import handles
+from tensorfleet.graph import framework, handles
 from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.operation import Operation
@@ -163,6 +164,13 @@ def reaching(graph: DefinitionGraph, ys: Sequence[int]) -> list[int]:
             seen.add(tensor.op)
             pending.extend(tensor.op.inputs)
     return sorted(found)
+
+
+def beside_handles(inputs: Iterable[Tensor]) -> AbstractContextManager[Any]:
+    """The scope in which a call by If, Case or While is made: one that takes variables is where they are."""
+    if any(tensor.dtype.base is dtypes.resource for tensor in inputs):
+        return framework.device(None)
+    return nullcontext()
 
 
 def dtype_of(argument: Tensor) -> DType:

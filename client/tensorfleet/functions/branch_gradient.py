@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
-from tensorfleet.functions.body_gradient import BodyGradient
+from tensorfleet.functions.body_gradient import BodyGradient, beside_handles
 from tensorfleet.functions.definition_graph import DefinitionGraph, library_definition
 from tensorfleet.graph import handles
 from tensorfleet.graph.apply import apply_one, apply_op
@@ -193,15 +193,16 @@ def _if(op: Operation, *grads: Any) -> list[Any]:
     if made.added:
         op.put_attr("then_branch", forward[0])
         op.put_attr("else_branch", forward[1])
-    results = apply_op(
-        _kind("If", made),
-        op.inputs[0],
-        inputs,
-        Tout=made.types,
-        then_branch=backward[0],
-        else_branch=backward[1],
-        name="If",
-    )
+    with beside_handles(inputs):
+        results = apply_op(
+            _kind("If", made),
+            op.inputs[0],
+            inputs,
+            Tout=made.types,
+            then_branch=backward[0],
+            else_branch=backward[1],
+            name="If",
+        )
     return distributed(op, made, results, 1)
 
 
@@ -212,14 +213,15 @@ def _case(op: Operation, *grads: Any) -> list[Any]:
         return [None] * len(op.inputs)
     if made.added:
         op.put_attr("branches", _named(made.forward))
-    results = apply_op(
-        _kind("Case", made),
-        op.inputs[0],
-        inputs,
-        Tout=made.types,
-        branches=_named(made.backward),
-        name="Case",
-    )
+    with beside_handles(inputs):
+        results = apply_op(
+            _kind("Case", made),
+            op.inputs[0],
+            inputs,
+            Tout=made.types,
+            branches=_named(made.backward),
+            name="Case",
+        )
     return distributed(op, made, results, 1)
 
 

@@ -11,6 +11,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.functions.body import BodyGraph
+from tensorfleet.functions.body_gradient import beside_handles
 from tensorfleet.functions.loop_gradient import TURNS
 from tensorfleet.graph import handles
 from tensorfleet.graph.apply import apply_list, apply_one
@@ -155,14 +156,15 @@ def _called(
     shapes = [_common([tensor.dims for tensor in tensors]) for tensors in zip(*outputs, strict=True)]
     types = [tensor.dtype.base for tensor in outputs[0]]
     acts = any(_acts(branch.graph, branch.outputs) for branch in made)
-    results = apply_list(
-        op_type if acts else f"Stateless{op_type}",
-        value,
-        inputs,
-        Tout=types,
-        output_shapes=[TensorShape(dims) for dims in shapes],
-        **options,
-    )
+    with beside_handles(inputs):
+        results = apply_list(
+            op_type if acts else f"Stateless{op_type}",
+            value,
+            inputs,
+            Tout=types,
+            output_shapes=[TensorShape(dims) for dims in shapes],
+            **options,
+        )
     returned = made[0].returned
     leaves = structures.flatten(returned)
     results = results if isinstance(results, list) else []
@@ -263,15 +265,16 @@ def while_loop(
             outputs = [*outputs, *arguments[count:]]
         functions.append(_add_function(each, f"{label}_{name}_{number}", arguments, outputs))
     acts = _acts(graph, following) or _acts(condition, [holds])
-    outputs = apply_list(
-        "While" if acts else "StatelessWhile",
-        [0, *flat, *captured],
-        cond=functions[0],
-        body=functions[1],
-        output_shapes=[TensorShape([]), *map(TensorShape, invariants), *(t.shape for t in captured)],
-        parallel_iterations=parallel_iterations,
-        name=scope,
-    )
+    with beside_handles([*flat, *captured]):
+        outputs = apply_list(
+            "While" if acts else "StatelessWhile",
+            [0, *flat, *captured],
+            cond=functions[0],
+            body=functions[1],
+            output_shapes=[TensorShape([]), *map(TensorShape, invariants), *(t.shape for t in captured)],
+            parallel_iterations=parallel_iterations,
+            name=scope,
+        )
     outputs[0].op.put_attr(TURNS, 0)
     results = [
         with_flow(leaf, identity(tensor)) for leaf, tensor in zip(returned, outputs[1:count], strict=True)

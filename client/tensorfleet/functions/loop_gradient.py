@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
-from tensorfleet.functions.body_gradient import BodyGradient, Cut, reaching, zeros_of
+from tensorfleet.functions.body_gradient import BodyGradient, Cut, beside_handles, reaching, zeros_of
 from tensorfleet.functions.definition_graph import DefinitionGraph, library_definition
 from tensorfleet.graph import handles
 from tensorfleet.graph.apply import apply_list, apply_one, apply_op
@@ -93,15 +93,16 @@ class _Loop:
         _add(condition, get_default_graph())
         _add(backward, op.graph, get_default_graph())
         shapes = [(), (), *(t.dims for t in results), *[None] * (len(lists) + len(passed))]
-        outputs = apply_list(
-            "While" if backward.signature.is_stateful else "StatelessWhile",
-            inputs,
-            cond=_named(condition),
-            body=_named(backward),
-            output_shapes=shapes,
-            parallel_iterations=op.attrs.get("parallel_iterations", 10),
-            name="While",
-        )
+        with beside_handles(tensor for tensor in inputs if isinstance(tensor, Tensor)):
+            outputs = apply_list(
+                "While" if backward.signature.is_stateful else "StatelessWhile",
+                inputs,
+                cond=_named(condition),
+                body=_named(backward),
+                output_shapes=shapes,
+                parallel_iterations=op.attrs.get("parallel_iterations", 10),
+                name="While",
+            )
         for i, output in zip(xs, outputs[2:], strict=False):
             x = op.inputs[self.first + i]
             output.set_shape(handles.handle_dims(x) if x.dtype.base is dtypes.resource else x.dims)
@@ -141,7 +142,13 @@ class _Loop:
         if turns is not None and not added:
             return turns, [lists[value] for value in values]
         outer = op.graph
-        with outer.as_default(), outer.name_scope(f"{op.name}_lists/"), outer.control_dependencies(None):
+        # Without devices: they are where the loop is.
+        with (
+            outer.as_default(),
+            outer.name_scope(f"{op.name}_lists/"),
+            outer.control_dependencies(None),
+            outer.device(None),
+        ):
             inputs = [convert_to_tensor(0, dtypes.int32)] if turns is None else []
             inputs += [
                 apply_one("EmptyTensorList", _element_shape(value), -1, element_dtype=value.dtype.base)

@@ -49,7 +49,8 @@ class ListArray(TensorArray):
             self._flow = flow
             self._size = None
             return
-        with framework.name_scope(name, "TensorArrayV2", [size]) as scope:
+        # Lists are made without devices: they are where the loops are that take them.
+        with framework.name_scope(name, "TensorArrayV2", [size]) as scope, framework.device(None):
             self._flow = apply_one(
                 "TensorListReserve",
                 _shape(as_dims(element_shape)),
@@ -121,7 +122,8 @@ class ListArray(TensorArray):
             tensor = convert_to_tensor(value, self._dtype, "value")
             dims = None if tensor.dims is None else tensor.dims[1:]
             self._learn(dims)
-            flow = apply_one("TensorListFromTensor", tensor, _shape(dims), name=name)
+            with framework.device(None):
+                flow = apply_one("TensorListFromTensor", tensor, _shape(dims), name=name)
         return self._with_flow(flow)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
@@ -130,7 +132,8 @@ class ListArray(TensorArray):
             if tensor.dims is not None:
                 self._learn(tensor.dims[1:])
             shape = _shape(self._element_shape[0])
-            flow = apply_one("TensorListScatterV2", tensor, indices, shape, self.size(), name=name)
+            with framework.device(None):
+                flow = apply_one("TensorListScatterV2", tensor, indices, shape, self.size(), name=name)
         return self._with_flow(flow)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
@@ -142,7 +145,8 @@ class ListArray(TensorArray):
             if dims is None and tensor.dims is not None:
                 dims = (None, *tensor.dims[1:])
             sizes = cast(lengths, dtypes.int64)
-            flow = apply_one("TensorListSplit", tensor, _shape(dims), sizes, name=name)
+            with framework.device(None):
+                flow = apply_one("TensorListSplit", tensor, _shape(dims), sizes, name=name)
         return self._with_flow(flow)
 
     def size(self, name: str | None = None) -> Tensor:

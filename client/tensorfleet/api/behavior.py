@@ -12,7 +12,8 @@ from tensorfleet.graph import functional_flow
 
 
 def disable_v2_behavior() -> None:
-    """Does nothing: graphs and sessions are what there is."""
+    """Does what `disable_control_flow_v2` does: all else is as in TensorFlow 1 anyway."""
+    functional_flow.enable(False)
 
 
 def disable_eager_execution() -> None:

@@ -25,10 +25,20 @@ def test_other_behaviours_are_refused_in_one_sentence(name: str, text: str) -> N
     assert str(caught.value).count(". ") == 0
 
 
-def test_control_flow_computes_the_same() -> None:
+@pytest.mark.parametrize("leave", ["disable_control_flow_v2", "disable_v2_behavior"])
+def test_control_flow_computes_the_same(leave: str) -> None:
+    x = tf.constant(True)
     tf.enable_control_flow_v2()
+    try:
+        first = tf.cond(x, lambda: 1, lambda: 2)
+        assert tf.control_flow_v2_enabled()
+    finally:
+        getattr(tf, leave)()
+    assert not tf.control_flow_v2_enabled()
+    second = tf.cond(x, lambda: 1, lambda: 2)
+    assert [first.op.inputs[0].op.type, second.op.type] == ["StatelessIf", "Merge"]
     with tf.Session() as session:
-        assert session.run(tf.cond(tf.constant(True), lambda: 1, lambda: 2)) == 1
+        assert session.run([first, second]) == [1, 1]
 
 
 def test_compiled_libraries_are_refused(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_a_body_gets_at_no_file_elsewhere(stranger: Stranger, folder: Path, call
             if kind == "SaveV2" and way == "allowed/itself":
                 continue  # its files have names of their own
             graph = hostile(call, kind, device, f"{folder}/{way}").graph
-            with pytest.raises(grpc.RpcError, match="may not be (read|written)") as refused:
+            with pytest.raises(grpc.RpcError, match=r"may not be (read|written)") as refused:
                 stranger.run(graph)
             assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
         if call != "While" or kind == "ReadFile":  # else the path is what the loop goes on with

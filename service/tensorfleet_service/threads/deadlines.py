@@ -53,7 +53,7 @@ class Deadlines:
         self._cancelled = 0
 
     def after(self, seconds: float, function: Callable[[], None]) -> Deadline:
-        """Has `function`, which must not block, called after `seconds`; or after MAX_SECONDS if that is less."""
+        """Has `function`, which must not block, called after `seconds`, but at most MAX_SECONDS."""
         if not seconds <= MAX_SECONDS:  # or no number: clients give them, and no clock takes all
             seconds = MAX_SECONDS
         deadline = Deadline(self, time.monotonic() + seconds, function)

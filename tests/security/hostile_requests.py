@@ -54,9 +54,11 @@ def many_feeds(task: Task, nodes: int, size: int) -> None:
     graph = graph_pb2.GraphDef()
     for i in range(nodes):
         add(graph.node, f"x{i}", "Placeholder", dtype=FLOAT)
+        if i % 10 == 0:
+            add(graph.node, f"y{i}", "Neg", [f"x{i}"], T=FLOAT)
     feeds = [(f"x{i}:0", feed()[0][1]) for i in range(nodes)]
     handle = task.create(graph)
-    fetches = [f"x{i}:0" for i in range(0, nodes, 10)]
+    fetches = [f"y{i}:0" for i in range(0, nodes, 10)]
     said(
         task,
         [

@@ -72,6 +72,7 @@ class Pauses(threading.Thread):
 def serve() -> None:
     """A task: prints its address, and then for each line that it reads what was noted since the last one."""
     from tensorfleet.cluster.cluster import ClusterSpec
+    from tensorfleet.core import gc_pause
     from tensorfleet.security.settings import Security
     from tensorfleet_service.local_cluster import free_ports
     from tensorfleet_service.server import TaskServer
@@ -81,6 +82,7 @@ def serve() -> None:
     cluster = ClusterSpec({"worker": [address]})
     task = TaskServer(cluster, "worker", 0, "grpc+stream", None, security=Security())
     task.start()
+    gc_pause.leave_out()
     pauses = Pauses()
     pauses.start()
     print(address, flush=True)

@@ -27,11 +27,13 @@ own globals, a plan would live on until the collector finds it.
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet_service.executor.statements import NOWHERE, Line, Origins
+from tensorfleet_service.graph import large
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
@@ -148,6 +150,9 @@ class CompiledText:
         *parts, run = made
         if parts:
             run.__defaults__ = (tuple(parts),)
+            # Once nothing runs it any more. Its parts are in a list as well, so that they end one by one.
+            lines = [lines for _, lines in functions]
+            weakref.finalize(run, large.discard, None, (), (names, *lines, parts)).atexit = False
         self.function: Callable[..., Any] = run
         self.origins = Origins(
             [(function.__code__, lines) for function, (_, lines) in zip(made, functions, strict=True)]

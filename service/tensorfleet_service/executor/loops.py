@@ -62,8 +62,9 @@ class CompiledLoop:
         self.source = "\n".join(code.text) + "\n"
         self._counted = code.counted
         self._counts = code.names["N"] = [0] * len(code.counted)
-        exec(compile(self.source, f"<loop of {device}>", "exec"), code.names)
-        self.function: Callable[[Any, list[Any]], Any] = code.names["run"]
+        made: dict[str, Any] = {}
+        exec(compile(self.source, f"<loop of {device}>", "exec"), code.names, made)
+        self.function: Callable[[Any, list[Any]], Any] = made["run"]
         self._origins = Origins([(self.function.__code__, code.lines)])
 
     def explain(self, error: BaseException) -> errors.OpError:

@@ -116,6 +116,10 @@ class PlanWriter:
     def _may_wait(self, position: int) -> bool:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
 
+    def containers(self) -> list[Any]:
+        """What it has of each node."""
+        return [self.globals, self.constants, self.kernels, self.groups, self.shared]
+
     def compile(self, traced: bool, instead: Mapping[int, Any] | None = None) -> CompiledText:
         """The function, and the origins of its lines; see `write`."""
         functions, names = self.write(traced, instead)

@@ -11,6 +11,7 @@ from tensorfleet.graph import op_def
 from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.ops.internal import INTERNAL_OPS
 from tensorfleet.proto import function_pb2, graph_pb2
+from tensorfleet_service.graph import large
 from tensorfleet_service.graph.attributes import at
 from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
 from tensorfleet_service.graph.edges import check_cycles, input_error, link, link_plain
@@ -52,9 +53,26 @@ class SessionGraph:
             InvalidArgumentError: a node or a function is invalid in another way.
         """
         functions, given = self._new_functions(graph_def.library)
-        callable_functions = {**self.functions, **functions}
-        old = self.nodes
         made: dict[str, Node] = {}
+        try:
+            self._make(graph_def, {**self.functions, **functions}, made)
+        except BaseException:
+            large.take_apart(made)
+            raise
+        self.nodes.update(made)
+        large.keep(self, len(self.nodes))
+        self.functions.update(functions)
+        self._given.update(given)
+        self.version += 1
+
+    def _make(
+        self,
+        graph_def: graph_pb2.GraphDef | GraphPart,
+        callable_functions: dict[str, function_pb2.FunctionDef],
+        made: dict[str, Node],
+    ) -> None:
+        """Makes and links the nodes of a message."""
+        old = self.nodes
         inputs: list[tuple[Node, Sequence[str]]] = []
         make = NodeMaker()
         is_name = _NODE_NAME.fullmatch
@@ -77,10 +95,6 @@ class SessionGraph:
             made[name] = node
         if inputs and link(inputs, made, self.nodes):
             check_cycles(made)
-        self.nodes.update(made)
-        self.functions.update(functions)
-        self._given.update(given)
-        self.version += 1
 
     def _new_functions(
         self, library: function_pb2.FunctionDefLibrary

@@ -107,6 +107,8 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
                     outcome = _serialized(name, response)
                 except Exception as e:  # such as no memory: whoever waits has to know
                     outcome = as_op_error(e, name)
+                    # Its frames hold what it was about, perhaps a large graph, and one of them holds it.
+                    outcome.__traceback__ = outcome.__context__ = outcome.__cause__ = None
                 if grpc_loop.is_here():
                     end(outcome)
                 else:

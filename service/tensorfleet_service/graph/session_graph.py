@@ -16,6 +16,7 @@ from tensorfleet_service.graph.attributes import at
 from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
 from tensorfleet_service.graph.edges import check_cycles, input_error, link, link_plain
 from tensorfleet_service.graph.graph import GRADIENT, Node, is_back_edge
+from tensorfleet_service.graph.message_pieces import copied
 from tensorfleet_service.graph.node_maker import NodeMaker, as_message, of_message, of_part
 
 _EXCHANGED = {"_edge": int, "send_device": bytes, "recv_device": bytes, "tensor_name": bytes}
@@ -111,8 +112,7 @@ class SessionGraph:
             known = self._given.get(name) or self.functions.get(name) or added.get(name)
             if known is None:
                 # A copy, as a part of a message keeps the whole message in memory.
-                added[name] = function_pb2.FunctionDef()
-                added[name].CopyFrom(function)
+                added[name] = copied(function)
             elif known != function:
                 message = (
                     f"Cannot add function '{name}' because a different function with the same name "
@@ -124,8 +124,7 @@ class SessionGraph:
         for name, function in added.items():
             has_calls = any(is_call(node_def, callable_functions) for node_def in function.node_def)
             if has_calls or name in gradients:
-                given[name] = function_pb2.FunctionDef()
-                given[name].CopyFrom(function)
+                given[name] = copied(function)
             if has_calls:
                 rewrite_calls(function, callable_functions)
             if name in gradients:

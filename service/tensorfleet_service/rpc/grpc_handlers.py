@@ -16,6 +16,7 @@ from tensorfleet.core import errors
 from tensorfleet.wire.grpc_socket import PATH as CONNECT
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
+from tensorfleet_service.graph import message_pieces
 from tensorfleet_service.net import grpc_loop, limits
 from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
@@ -292,7 +293,7 @@ def _fail(context: Any, error: errors.OpError) -> None:
 
 def _serialized(name: str, response: Message) -> bytes:
     try:
-        data: bytes = response.SerializeToString()
+        data = message_pieces.serialize(response)
     except MemoryError:
         raise memory.exhausted(f"Out of memory for a {type(response).__name__} by gRPC") from None
     except (ValueError, EncodeError) as e:

@@ -92,7 +92,7 @@ class WorkerService:
             ended = True
             response = worker_pb2.RunGraphResponse()
             if trace is not None:
-                response.step_stats.CopyFrom(trace.step_stats())
+                trace.step_stats(response.step_stats)
             try:
                 if error is not None:
                     raise error

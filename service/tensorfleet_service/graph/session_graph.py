@@ -12,7 +12,7 @@ from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.ops.internal import INTERNAL_OPS
 from tensorfleet.proto import function_pb2, graph_pb2
 from tensorfleet_service.graph import large
-from tensorfleet_service.graph.attributes import at
+from tensorfleet_service.graph.attributes import MAX_TEXT, at
 from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
 from tensorfleet_service.graph.edges import check_cycles, input_error, link, link_plain
 from tensorfleet_service.graph.graph import GRADIENT, Node, is_back_edge
@@ -79,6 +79,9 @@ class SessionGraph:
         is_name = _NODE_NAME.fullmatch
         parts = of_part(graph_def) if isinstance(graph_def, GraphPart) else of_message(graph_def)
         for name, op, texts, device, data, source in parts:
+            if len(name) + len(op) + len(device) > MAX_TEXT:
+                message = f"A node's name, op type and device have more than {MAX_TEXT} characters together"
+                raise InvalidArgumentError(None, None, f"{message}: {name[:100]}")
             if not is_name(name):
                 raise InvalidArgumentError(None, None, f"Illegal op name '{name}'{at(name)}")
             if name in made or name in old:

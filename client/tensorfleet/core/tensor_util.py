@@ -215,13 +215,14 @@ def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
     dt = _tensor_type(tensor.dtype)
     dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
     count = _count(dims, tensor.tensor_shape.unknown_rank)
+    content = tensor.tensor_content  # a copy, each time
     if dt is dtypes.string:
-        if tensor.tensor_content:
-            return strings_from_bytes(tensor.tensor_content, count).reshape(dims)
+        if content:
+            return strings_from_bytes(content, count).reshape(dims)
         strings = _padded(string_arrays.vector(tensor.string_val), count, b"", dims, unrolled)
         return strings.reshape(dims)
-    if tensor.tensor_content:
-        return _from_content(tensor.tensor_content, dt, count, dims).reshape(dims)
+    if content:
+        return _from_content(content, dt, count, dims).reshape(dims)
     return _padded(_from_fields(tensor, dt), count, np.zeros((), dt.np)[()], dims, unrolled).reshape(dims)
 
 

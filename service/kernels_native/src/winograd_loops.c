@@ -23,7 +23,9 @@
 #endif
 #define COLUMNS (2 * WIDTH)
 #define MOST_TAPS 5
-#define MOST_POINTS 7
+#define MOST_TILE 4
+#define MOST_SEEN 8    /* rows or columns of an image that a tile sees */
+#define MOST_POINTS 11
 
 typedef float vector __attribute__((vector_size(4 * WIDTH)));
 typedef float anywhere __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
@@ -31,133 +33,249 @@ typedef float anywhere __attribute__((vector_size(4 * WIDTH), aligned(4), may_al
 INLINE vector load(const float *from) { return (vector)(*(const anywhere *)from); }
 INLINE void store(float *to, vector v) { *(anywhere *)to = (anywhere)v; }
 
-/* Along one axis, with two outputs y0 and y1 of taps g on d:
- * y = g0 d0 + g1 d1 + g2 d2 and g0 d1 + g1 d2 + g2 d3 by four products, and of two taps by three. */
+/* Along one axis, with two outputs y0 and y1 of taps g on d: y = g0 d0 + g1 d1 + g2 d2 and g0 d1 + g1 d2 + g2 d3 by four
+ * products, and of two taps on three d by three. */
+INLINE void short_image(const long taps, const vector *d, vector *to) {
+  to[0] = taps == 3 ? d[0] - d[2] : d[0] - d[1];
+  to[1] = taps == 3 ? d[1] + d[2] : d[1];
+  to[2] = taps == 3 ? d[2] - d[1] : d[1] - d[2];
+  if (taps == 3) to[3] = d[1] - d[3];
+}
+
+INLINE void short_filter(const long taps, const vector *g, vector *to) {
+  to[0] = g[0];
+  to[1] = taps == 3 ? (g[0] + g[1] + g[2]) * 0.5f : g[0] + g[1];
+  to[2] = taps == 3 ? (g[0] - g[1] + g[2]) * 0.5f : g[1];
+  if (taps == 3) to[3] = g[2];
+}
+
+INLINE void short_output(const long taps, const vector *m, vector *y) {
+  y[0] = taps == 3 ? m[0] + m[1] + m[2] : m[0] + m[1];
+  y[1] = taps == 3 ? m[1] - m[2] - m[3] : m[1] - m[2];
+}
+
+/* The two others of a gradient are the transposed ones: of y as points, and of points as taps. */
+INLINE void short_gradient(const long taps, const vector *y, vector *to) {
+  to[0] = y[0];
+  to[1] = y[0] + y[1];
+  to[2] = taps == 3 ? y[0] - y[1] : -y[1];
+  if (taps == 3) to[3] = -y[1];
+}
+
+INLINE void short_taps(const long taps, const vector *s, vector *g) {
+  if (taps == 3) {
+    const vector both = (s[1] + s[2]) * 0.5f;
+    g[0] = s[0] + both;
+    g[1] = (s[1] - s[2]) * 0.5f;
+    g[2] = both + s[3];
+  } else {
+    g[0] = s[0] + s[1];
+    g[1] = s[1] + s[2];
+  }
+}
+
+/* Five taps and four outputs are pairs of those: of even taps (a) and of odd ones (b). With e as the even numbers of d, o as the
+ * odd ones and f as the even ones from 2 on, the even outputs are a e + b o = (a + b) o + a (e - o), and the odd ones are
+ * a o + b f = (a + b) o - b (o - f). */
+INLINE void image_of_kind(const enum kind kind, const vector *d, vector *to) {
+  vector part[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    if (kind == ALL) part[i] = d[i];
+    if (kind == BOTH) part[i] = d[2 * i + 1];
+    if (kind == EVEN) part[i] = d[2 * i] - d[2 * i + 1];
+    if (kind == ODD && i < 3) part[i] = d[2 * i + 1] - d[2 * i + 2];
+  }
+  short_image(TAPS_OF_KIND(kind), part, to);
+}
+
+INLINE void gradient_of_kind(const enum kind kind, const vector *y, vector *to) {
+  vector part[2];
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    if (kind == ALL) part[i] = y[i];
+    if (kind == BOTH) part[i] = y[2 * i] + y[2 * i + 1];
+    if (kind == EVEN) part[i] = y[2 * i];
+    if (kind == ODD) part[i] = -y[2 * i + 1];
+  }
+  short_gradient(TAPS_OF_KIND(kind), part, to);
+}
+
+/* All points of an axis, kind by kind. */
 INLINE void points_of_image(const long taps, const vector *d, vector *to) {
-  to[0] = d[0] - d[2];
-  to[1] = d[1] + d[2];
-  to[2] = d[2] - d[1];
-  to[3] = d[1] - d[3];
-  if (taps == 5) {
-    to[4] = d[3] - d[4];
-    to[5] = d[4];
-    to[6] = d[4] - d[5];
+  if (taps == 3) {
+    image_of_kind(ALL, d, to);
+  } else {
+    image_of_kind(BOTH, d, to + FIRST_POINT(BOTH));
+    image_of_kind(EVEN, d, to + FIRST_POINT(EVEN));
+    image_of_kind(ODD, d, to + FIRST_POINT(ODD));
   }
 }
 
 INLINE void points_of_filter(const long taps, const vector *g, vector *to) {
-  to[0] = g[0];
-  to[1] = (g[0] + g[1] + g[2]) * 0.5f;
-  to[2] = (g[0] - g[1] + g[2]) * 0.5f;
-  to[3] = g[2];
-  if (taps == 5) {
-    to[4] = g[3];
-    to[5] = g[3] + g[4];
-    to[6] = g[4];
+  if (taps == 3) {
+    short_filter(3, g, to);
+  } else {
+    const vector even[3] = {g[0], g[2], g[4]}, odd[2] = {g[1], g[3]}, both[3] = {g[0] + g[1], g[2] + g[3], g[4]};
+    short_filter(3, both, to + FIRST_POINT(BOTH));
+    short_filter(3, even, to + FIRST_POINT(EVEN));
+    short_filter(2, odd, to + FIRST_POINT(ODD));
   }
 }
 
 INLINE void output_of_points(const long taps, const vector *m, vector *y) {
-  y[0] = m[0] + m[1] + m[2];
-  y[1] = m[1] - m[2] - m[3];
-  if (taps == 5) {
-    y[0] += m[4] + m[5];
-    y[1] += m[5] - m[6];
+  if (taps == 3) {
+    short_output(3, m, y);
+  } else {
+    vector both[2], even[2], odd[2];
+    short_output(3, m + FIRST_POINT(BOTH), both);
+    short_output(3, m + FIRST_POINT(EVEN), even);
+    short_output(2, m + FIRST_POINT(ODD), odd);
+    y[0] = both[0] + even[0];
+    y[1] = both[0] - odd[0];
+    y[2] = both[1] + even[1];
+    y[3] = both[1] - odd[1];
   }
 }
 
-/* The two others of a gradient are the transposed ones: of y as points (those of two taps are some of these, see
- * GRADIENT_POINT), and of points as taps. */
-INLINE void points_of_gradient(const vector *y, vector *to) {
-  to[0] = y[0];
-  to[1] = y[0] + y[1];
-  to[2] = y[0] - y[1];
-  to[3] = -y[1];
+INLINE void points_of_gradient(const long taps, const vector *y, vector *to) {
+  if (taps == 3) {
+    gradient_of_kind(ALL, y, to);
+  } else {
+    gradient_of_kind(BOTH, y, to + FIRST_POINT(BOTH));
+    gradient_of_kind(EVEN, y, to + FIRST_POINT(EVEN));
+    gradient_of_kind(ODD, y, to + FIRST_POINT(ODD));
+  }
 }
 
 INLINE void taps_of_points(const long taps, const vector *s, vector *g) {
-  const vector both = (s[1] + s[2]) * 0.5f;
-  g[0] = s[0] + both;
-  g[1] = (s[1] - s[2]) * 0.5f;
-  g[2] = both + s[3];
-  if (taps == 5) {
-    g[3] = s[4] + s[5];
-    g[4] = s[5] + s[6];
+  if (taps == 3) {
+    short_taps(3, s, g);
+  } else {
+    vector both[3], even[3], odd[2];
+    short_taps(3, s + FIRST_POINT(BOTH), both);
+    short_taps(3, s + FIRST_POINT(EVEN), even);
+    short_taps(2, s + FIRST_POINT(ODD), odd);
+    g[0] = both[0] + even[0];
+    g[1] = both[0] + odd[0];
+    g[2] = both[1] + even[1];
+    g[3] = both[1] + odd[1];
+    g[4] = both[2] + even[2];
   }
 }
 
-/* One function for each number of taps, so that all loops over points are unrolled. */
+/* One function for each number of taps, or each kind, so that all loops over points are unrolled. */
 #define BY_TAPS(CALL_OF_3, CALL_OF_5) \
   if (taps == 3)                      \
     CALL_OF_3;                        \
   else                                \
     CALL_OF_5
 
-INLINE void columns_of(const long taps, const float *in, long pitch, long depth, const long from, const long to,
-                       vector columns[][MOST_POINTS]) {
-#pragma GCC unroll 6
+#define BY_KIND(CALL) \
+  switch (kind) {     \
+    case ALL:         \
+      CALL(ALL);      \
+      break;          \
+    case BOTH:        \
+      CALL(BOTH);     \
+      break;          \
+    case EVEN:        \
+      CALL(EVEN);     \
+      break;          \
+    case ODD:         \
+      CALL(ODD);      \
+      break;          \
+    default:          \
+      break;          \
+  }
+
+INLINE void columns_of(const enum kind kind, const float *in, long pitch, long depth, const long from, const long to,
+                       vector columns[][MOST_DOWN]) {
+  const long seen = SEEN_OF(TAPS_OF(kind));
+#pragma GCC unroll 8
   for (long j = from; j < to; j++) {
-    vector d[MOST_TAPS + 1];
-#pragma GCC unroll 6
-    for (long i = 0; i <= taps; i++) d[i] = load(in + i * pitch + j * depth);
-    points_of_image(taps, d, columns[j]);
+    vector d[MOST_SEEN];
+#pragma GCC unroll 8
+    for (long i = 0; i < seen; i++)
+      if (IS_SEEN(kind, i)) d[i] = load(in + i * pitch + j * depth);
+    image_of_kind(kind, d, columns[j]);
   }
 }
 
-INLINE void images_of(const long taps, const float *in, long pitch, long depth, long tiles, long channels, float *to,
-                      long apart) {
-  const long points = POINTS_OF(taps);
+INLINE void images_of(const enum kind kind, const float *in, long pitch, long depth, long tiles, long channels,
+                      float *to, long apart) {
+  const long taps = TAPS_OF(kind), points = POINTS_OF(taps), down = DOWN_OF(kind), tile = TILE_OF(taps), seen = SEEN_OF(taps);
   for (long c = 0; c < channels; c += WIDTH) {
-    /* Each tile sees all but two columns of the one before it. */
-    vector columns[MOST_TAPS + 1][MOST_POINTS];
-    columns_of(taps, in + c, pitch, depth, 0, taps - 1, columns);
+    /* Each tile sees all but `tile` columns of the one before it. */
+    vector columns[MOST_SEEN][MOST_DOWN];
+    columns_of(kind, in + c, pitch, depth, 0, seen - tile, columns);
     for (long t = 0; t < tiles; t++) {
-      columns_of(taps, in + 2 * t * depth + c, pitch, depth, taps - 1, taps + 1, columns);
-#pragma GCC unroll 7
-      for (long k = 0; k < points; k++) {
-        vector row[MOST_TAPS + 1], made[MOST_POINTS];
-#pragma GCC unroll 6
-        for (long j = 0; j <= taps; j++) row[j] = columns[j][k];
+      columns_of(kind, in + tile * t * depth + c, pitch, depth, seen - tile, seen, columns);
+#pragma GCC unroll 4
+      for (long k = 0; k < down; k++) {
+        vector row[MOST_SEEN], made[MOST_POINTS];
+#pragma GCC unroll 8
+        for (long j = 0; j < seen; j++) row[j] = columns[j][k];
         points_of_image(taps, row, made);
-#pragma GCC unroll 7
+#pragma GCC unroll 11
         for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + t * channels + c, made[l]);
       }
 #pragma GCC unroll 4
-      for (long j = 0; j < taps - 1; j++)
-#pragma GCC unroll 7
-        for (long k = 0; k < points; k++) columns[j][k] = columns[j + 2][k];
+      for (long j = 0; j < seen - tile; j++)
+#pragma GCC unroll 4
+        for (long k = 0; k < down; k++) columns[j][k] = columns[j + tile][k];
     }
   }
 }
 
-static void images(const float *in, long pitch, long depth, long tiles, long channels, long taps, float *to,
+static void images(const float *in, long pitch, long depth, long tiles, long channels, enum kind kind, float *to,
                    long apart) {
-  BY_TAPS(images_of(3, in, pitch, depth, tiles, channels, to, apart),
-          images_of(5, in, pitch, depth, tiles, channels, to, apart));
+#define CALL(KIND) images_of(KIND, in, pitch, depth, tiles, channels, to, apart)
+  BY_KIND(CALL)
+#undef CALL
 }
 
-static void gradient(const float *in, long pitch, long tiles, long filters, long rows, long columns, float *to,
-                     long apart) {
+INLINE void gradient_of_tile(const enum kind kind, const int is_whole, const float *in, long pitch, long filters, long rows,
+                             long columns, float *to, long apart) {
+  const long taps = TAPS_OF(kind), points = POINTS_OF(taps), down = DOWN_OF(kind), tile = TILE_OF(taps);
   const vector zero = {0};
-  for (long t = 0; t < tiles; t++, in += 2 * filters, to += filters) {
-    const int is_wide = 2 * t + 1 < columns;
-    for (long f = 0; f < filters; f += WIDTH) {
-      vector left[4], right[4];
-      const vector first[2] = {load(in + f), rows > 1 ? load(in + pitch + f) : zero};
-      const vector second[2] = {is_wide ? load(in + filters + f) : zero,
-                                is_wide && rows > 1 ? load(in + pitch + filters + f) : zero};
-      points_of_gradient(first, left);
-      points_of_gradient(second, right);
+  for (long f = 0; f < filters; f += WIDTH) {
+    vector by_column[MOST_TILE][MOST_DOWN];
 #pragma GCC unroll 4
-      for (long k = 0; k < 4; k++) {
-        const vector both[2] = {left[k], right[k]};
-        vector made[4];
-        points_of_gradient(both, made);
+    for (long j = 0; j < tile; j++) {
+      vector y[MOST_TILE];
 #pragma GCC unroll 4
-        for (long l = 0; l < 4; l++) store(to + (k * 4 + l) * apart + f, made[l]);
-      }
+      for (long i = 0; i < tile; i++)
+        y[i] = is_whole || (i < rows && j < columns) ? load(in + i * pitch + j * filters + f) : zero;
+      gradient_of_kind(kind, y, by_column[j]);
+    }
+#pragma GCC unroll 4
+    for (long k = 0; k < down; k++) {
+      vector row[MOST_TILE], made[MOST_POINTS];
+#pragma GCC unroll 4
+      for (long j = 0; j < tile; j++) row[j] = by_column[j][k];
+      points_of_gradient(taps, row, made);
+#pragma GCC unroll 11
+      for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + f, made[l]);
     }
   }
+}
+
+INLINE void gradient_of(const enum kind kind, const float *in, long pitch, long tiles, long filters, long rows, long columns,
+                        float *to, long apart) {
+  const long tile = TILE_OF(TAPS_OF(kind));
+  for (long t = 0; t < tiles; t++, in += tile * filters, to += filters, columns -= tile)
+    if (rows >= tile && columns >= tile)
+      gradient_of_tile(kind, 1, in, pitch, filters, tile, tile, to, apart);
+    else
+      gradient_of_tile(kind, 0, in, pitch, filters, rows, columns, to, apart);
+}
+
+static void gradient(const float *in, long pitch, long tiles, long filters, enum kind kind, long rows, long columns,
+                     float *to, long apart) {
+#define CALL(KIND) gradient_of(KIND, in, pitch, tiles, filters, rows, columns, to, apart)
+  BY_KIND(CALL)
+#undef CALL
 }
 
 INLINE void filters_of(const long taps, const float *weights, long depth, long filters, long from, long to_channel,
@@ -240,47 +358,65 @@ INLINE int is_finite(vector zeros) {
   return sum == 0;
 }
 
-INLINE int output_of(const long taps, const float *sums, long apart, long tiles, long filters, float *out, long pitch,
-                     long rows, long columns) {
-  const long points = POINTS_OF(taps);
-  vector zeros = {0}; /* becomes NaN */
-  for (long t = 0; t < tiles; t++, sums += filters, out += 2 * filters) {
-    const int is_wide = 2 * t + 1 < columns;
-    for (long f = 0; f < filters; f += WIDTH) {
-      vector by_column[2][MOST_POINTS], y[2];
-#pragma GCC unroll 7
-      for (long k = 0; k < points; k++) {
-        vector m[MOST_POINTS];
-#pragma GCC unroll 7
-        for (long l = 0; l < points; l++) m[l] = load(sums + (k * points + l) * apart + f);
-        output_of_points(taps, m, y);
-        by_column[0][k] = y[0];
-        by_column[1][k] = y[1];
-      }
-      output_of_points(taps, by_column[0], y);
-      store(out + f, y[0]);
-      zeros += y[0] * 0.0f;
-      if (rows > 1) {
-        store(out + pitch + f, y[1]);
-        zeros += y[1] * 0.0f;
-      }
-      if (!is_wide) continue;
-      output_of_points(taps, by_column[1], y);
-      store(out + filters + f, y[0]);
-      zeros += y[0] * 0.0f;
-      if (rows > 1) {
-        store(out + pitch + filters + f, y[1]);
-        zeros += y[1] * 0.0f;
+/* A row of a tile is stored, added or subtracted. */
+enum way { STORED, ADDED, SUBTRACTED };
+
+INLINE vector put(const enum way way, float *to, vector v) {
+  if (way == ADDED) v = load(to) + v;
+  if (way == SUBTRACTED) v = load(to) - v;
+  store(to, v);
+  return v;
+}
+
+INLINE vector output_of_tile(const enum kind kind, const int is_whole, const float *sums, long apart, long filters, float *out,
+                             long pitch, long rows, long columns, vector zeros) {
+  const long taps = TAPS_OF(kind), points = POINTS_OF(taps), down = DOWN_OF(kind), tile = TILE_OF(taps);
+  const enum way way = kind == EVEN ? ADDED : kind == ODD ? SUBTRACTED : STORED;
+  for (long f = 0; f < filters; f += WIDTH) {
+    vector by_column[MOST_TILE][MOST_DOWN];
+#pragma GCC unroll 4
+    for (long k = 0; k < down; k++) {
+      vector m[MOST_POINTS], y[MOST_TILE];
+#pragma GCC unroll 11
+      for (long l = 0; l < points; l++) m[l] = load(sums + (k * points + l) * apart + f);
+      output_of_points(taps, m, y);
+#pragma GCC unroll 4
+      for (long j = 0; j < tile; j++) by_column[j][k] = y[j];
+    }
+#pragma GCC unroll 4
+    for (long j = 0; j < tile; j++) {
+      vector y[2];
+      short_output(TAPS_OF_KIND(kind), by_column[j], y);
+      float *to = out + j * filters + f;
+#pragma GCC unroll 2
+      for (long i = 0; i < 2; i++) {
+        const long row = kind == ALL ? i : kind == ODD ? 2 * i + 1 : 2 * i;
+        if (is_whole || (j < columns && row < rows)) zeros += put(way, to + row * pitch, y[i]) * 0.0f;
+        if (kind == BOTH && (is_whole || (j < columns && row + 1 < rows))) put(way, to + (row + 1) * pitch, y[i]);
       }
     }
   }
+  return zeros;
+}
+
+INLINE int output_of(const enum kind kind, const float *sums, long apart, long tiles, long filters, float *out, long pitch,
+                     long rows, long columns) {
+  const long tile = TILE_OF(TAPS_OF(kind));
+  vector zeros = {0}; /* becomes NaN */
+  for (long t = 0; t < tiles; t++, sums += filters, out += tile * filters, columns -= tile)
+    if (rows >= tile && columns >= tile)
+      zeros = output_of_tile(kind, 1, sums, apart, filters, out, pitch, tile, tile, zeros);
+    else
+      zeros = output_of_tile(kind, 0, sums, apart, filters, out, pitch, rows, columns, zeros);
   return is_finite(zeros);
 }
 
-static int output(const float *sums, long apart, long tiles, long filters, long taps, float *out, long pitch, long rows,
+static int output(const float *sums, long apart, long tiles, long filters, enum kind kind, float *out, long pitch, long rows,
                   long columns) {
-  BY_TAPS(return output_of(3, sums, apart, tiles, filters, out, pitch, rows, columns),
-          return output_of(5, sums, apart, tiles, filters, out, pitch, rows, columns));
+#define CALL(KIND) return output_of(KIND, sums, apart, tiles, filters, out, pitch, rows, columns)
+  BY_KIND(CALL)
+#undef CALL
+  return 1;
 }
 
 INLINE void rows_of_outer(const int rows, const int vectors, const float *in, long channels, const float *gradient,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "pool.h"
+#include "tiles.h"
 
 const struct winograd *winograd = &winograd_base;
 
@@ -102,6 +103,18 @@ static const float *images_from(const struct convolution *c, long image, long fi
   return c->images + (image * c->height + (row < c->height ? row : c->height)) * c->width * c->depth;
 }
 
+/* sums [count, filters] = in [count, depth] times the panels of one point. */
+static void multiply_point(const float *in, long count, long depth, const float *panels, long filters, float *sums) {
+  /* Of nearly equal height: in a low one, the sums wait for each other. */
+  const long made = (count + TILE_ROWS - 1) / TILE_ROWS, low = count / made, higher = count % made;
+  for (long f = 0; f < filters; f += tiles->columns, panels += depth * tiles->columns)
+    for (long i = 0, t = 0, rows; i < made; i++, t += rows) {
+      rows = low + (i < higher);
+      tiles->matrix(in + t * depth, rows, depth, depth, panels, 0, sums + t * filters + f, filters,
+                    filters - f < tiles->columns ? filters - f : tiles->columns);
+    }
+}
+
 /* One kind of points of a band of an image; 0 where a number of the output is not finite. */
 static int convolve_band(const struct run *run, enum kind kind, long image, long first, const float *in, float *images,
                          float *sums) {
@@ -109,7 +122,7 @@ static int convolve_band(const struct run *run, enum kind kind, long image, long
   const long apart = run->block * c->depth + LINE, sums_apart = run->block * c->filters + LINE, tile = run->tile;
   const long across = POINTS_OF(run->taps), points = DOWN_OF(kind) * across;
   const long pitch = c->padded_width * c->depth, out_pitch = run->out_width * c->filters;
-  const long panels = (c->filters + winograd->columns - 1) / winograd->columns * winograd->columns * c->depth;
+  const long panels = (c->filters + tiles->columns - 1) / tiles->columns * tiles->columns * c->depth;
   const float *filters = run->filters + FIRST_POINT(kind) * across * panels;
   const float *images_end = c->images + c->count * c->height * c->width * c->depth;
   const float *out_end = c->out + c->count * run->out_height * out_pitch;
@@ -129,7 +142,7 @@ static int convolve_band(const struct run *run, enum kind kind, long image, long
     for (long p = 0; p < points; p++) {
       next = fetch(next, images_end, tile * tile * run->block * c->depth / points);
       next_out = fetch_to_write(next_out, out_end, tile * tile * run->block * c->filters / points);
-      winograd->product(images + p * apart, to - from, c->depth, filters + p * panels, c->filters, sums + p * sums_apart);
+      multiply_point(images + p * apart, to - from, c->depth, filters + p * panels, c->filters, sums + p * sums_apart);
     }
     for (long t = from, some; t < to; t += some) {
       const long y = t / run->wide * tile, x = t % run->wide;
@@ -168,8 +181,8 @@ void winograd_convolve(struct convolution *c, unsigned char *finite, long thread
   if (!prepare(&run, c, &whole, c->window_height == 3 ? BLOCK_NUMBERS : GRADIENT_BLOCK_NUMBERS, c->depth + c->filters))
     goto failed;
   run.finite = finite;
-  const long panels = (c->filters + winograd->columns - 1) / winograd->columns;
-  const long size = run.points * panels * winograd->columns * c->depth;
+  const long panels = (c->filters + tiles->columns - 1) / tiles->columns;
+  const long size = run.points * panels * tiles->columns * c->depth;
   const long all = whole.band / run.tile * run.wide; /* tiles of a band */
   if (run.last_kind != run.first_kind) {
     /* As many each time, as the points of the filters are read anew. */

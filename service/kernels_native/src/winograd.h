@@ -25,7 +25,6 @@ enum kind { ALL, BOTH, EVEN, ODD, KIND_COUNT };
  * CHANNELS; the numbers of a point are `apart` from those of the one before. */
 #define CHANNELS 16
 struct winograd {
-  long columns; /* of a panel of filters */
   /* `tiles` tiles side by side, whose rows are `pitch` apart and pixels `depth`, as points of [tiles, channels]. */
   void (*images)(const float *in, long pitch, long depth, long tiles, long channels, enum kind kind, float *to,
                  long apart);
@@ -34,8 +33,6 @@ struct winograd {
                    float *to, long apart);
   /* Filters [taps, taps, depth, filters], of channels [from, to), as points of panels [depth, columns]. */
   void (*filters)(const float *weights, long depth, long filters, long taps, long from, long to, float *panels);
-  /* sums [tiles, filters] = in [tiles, depth] times the panels, of one point. */
-  void (*product)(const float *in, long tiles, long depth, const float *panels, long filters, float *sums);
   /* Tiles of the output; 0 where one of its numbers is not finite. */
   int (*output)(const float *sums, long apart, long tiles, long filters, enum kind kind, float *out, long pitch,
                 long rows, long columns);

@@ -3,11 +3,19 @@
 import typing as _typing
 
 from tensorfleet.contrib.experiments import Experiment as Experiment, ModeKeys as ModeKeys
+from tensorfleet.contrib.fitted_models import Estimator as Estimator
 from tensorfleet.contrib.learn import (
     datasets as datasets,
     learn_runner as learn_runner,
+    models as models,
     preprocessing as preprocessing,
     utils as utils,
+)
+from tensorfleet.contrib.metric_spec import MetricSpec as MetricSpec
+from tensorfleet.contrib.model_functions import (
+    MetricKey as MetricKey,
+    ModelFnOps as ModelFnOps,
+    PredictionKey as PredictionKey,
 )
 from tensorfleet.contrib.old_estimators import (
     DNNClassifier as DNNClassifier,
@@ -15,6 +23,7 @@ from tensorfleet.contrib.old_estimators import (
     DNNRegressor as DNNRegressor,
     LinearClassifier as LinearClassifier,
     LinearRegressor as LinearRegressor,
+    NotFittedError as NotFittedError,
     SKCompat as SKCompat,
     infer_real_valued_columns_from_input as infer_real_valued_columns_from_input,
     infer_real_valued_columns_from_input_fn as infer_real_valued_columns_from_input_fn,
@@ -35,6 +44,7 @@ if not _typing.TYPE_CHECKING:
         modules=(
             "datasets",
             "learn_runner",
+            "models",
             "preprocessing",
             "utils",
         ),
@@ -44,11 +54,17 @@ __all__ = [
     "DNNClassifier",
     "DNNLinearCombinedClassifier",
     "DNNRegressor",
+    "Estimator",
     "Experiment",
     "InputFnOps",
     "LinearClassifier",
     "LinearRegressor",
+    "MetricKey",
+    "MetricSpec",
     "ModeKeys",
+    "ModelFnOps",
+    "NotFittedError",
+    "PredictionKey",
     "RunConfig",
     "SKCompat",
     "TaskType",
@@ -58,6 +74,7 @@ __all__ = [
     "infer_real_valued_columns_from_input",
     "infer_real_valued_columns_from_input_fn",
     "learn_runner",
+    "models",
     "preprocessing",
     "utils",
 ]

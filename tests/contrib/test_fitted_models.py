@@ -154,3 +154,25 @@ def test_classes_are_weighed_in_a_logistic_regression() -> None:
             assert session.run(probabilities) == pytest.approx(np.full((50, 2), 0.5))
             assert session.run(loss) == pytest.approx(np.log(2))
             assert session.run(weighed) == pytest.approx(np.full((50, 2), 0.5))
+
+
+def test_arrays_and_frames_are_shuffled_unless_told_otherwise(tmp_path: Path) -> None:
+    features = [layers.real_valued_column("x", dimension=1)]
+    estimator = learn.LinearRegressor(features, str(tmp_path))
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    given = learn.io.numpy_input_fn({"x": x}, -x, batch_size=2, num_epochs=5)
+    assert estimator.fit(input_fn=given).evaluate(input_fn=given)["global_step"] == 10
+    assert learn.io.extract_pandas_data(x) is x
+    assert learn.io.extract_pandas_labels(x) is x
+    assert learn.io.extract_pandas_matrix(x) is x
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2], "b": [3, 4]})
+    assert learn.io.extract_pandas_data(frame).dtype == np.float64
+    assert learn.io.extract_pandas_matrix(frame).tolist() == [[1, 3], [2, 4]]
+    assert learn.io.extract_pandas_labels(frame[["b"]]).tolist() == [[3], [4]]
+    with pytest.raises(ValueError, match="one column"):
+        learn.io.extract_pandas_labels(frame)
+    with pytest.raises(ValueError, match="int, float, or bool"):
+        learn.io.extract_pandas_data(pandas.DataFrame({"a": ["x"]}))
+    batch = learn.io.pandas_input_fn(frame, frame["a"], batch_size=2)()
+    assert sorted(batch[0]) == ["a", "b"]

@@ -6,6 +6,7 @@ from tensorfleet.contrib.experiments import Experiment as Experiment, ModeKeys a
 from tensorfleet.contrib.fitted_models import Estimator as Estimator
 from tensorfleet.contrib.learn import (
     datasets as datasets,
+    io as io,
     learn_runner as learn_runner,
     models as models,
     preprocessing as preprocessing,
@@ -43,6 +44,7 @@ if not _typing.TYPE_CHECKING:
         __name__,
         modules=(
             "datasets",
+            "io",
             "learn_runner",
             "models",
             "preprocessing",
@@ -73,6 +75,7 @@ __all__ = [
     "datasets",
     "infer_real_valued_columns_from_input",
     "infer_real_valued_columns_from_input_fn",
+    "io",
     "learn_runner",
     "models",
     "preprocessing",

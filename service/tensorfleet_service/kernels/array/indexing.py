@@ -12,6 +12,7 @@ from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.devices.native import add_rows
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 
 @array_kernel("Gather")
@@ -189,19 +190,19 @@ def _add(xp: Any, table: Any, places: Any, updates: Any) -> None:
         flat = np.ravel_multi_index(places, table.shape[: len(places)]).reshape(-1)
         if add_rows(table.reshape(rows, -1), flat, np.ascontiguousarray(updates)):
             return
-    xp.add.at(table, places, updates)
+    unlocked.at(xp.add, table, places, updates)
 
 
 def _subtract(xp: Any, table: Any, places: Any, updates: Any) -> None:
-    xp.subtract.at(table, places, updates)
+    unlocked.at(xp.subtract, table, places, updates)
 
 
 def _minimum(xp: Any, table: Any, places: Any, updates: Any) -> None:
-    xp.minimum.at(table, places, updates)
+    unlocked.at(xp.minimum, table, places, updates)
 
 
 def _maximum(xp: Any, table: Any, places: Any, updates: Any) -> None:
-    xp.maximum.at(table, places, updates)
+    unlocked.at(xp.maximum, table, places, updates)
 
 
 _TENSOR_SCATTER = {

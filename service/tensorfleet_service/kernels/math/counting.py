@@ -11,6 +11,7 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 
 @kernel("Bincount", "DenseBincount")
@@ -43,9 +44,10 @@ def _bincount(node: KernelNode) -> Kernel:
         if binary:
             result[row, bins] = 1
         elif weights.size:
-            xp.add.at(result, (row, bins), weights.reshape(rows.shape)[row, column])
+            unlocked.at(xp.add, result, (row, bins), weights.reshape(rows.shape)[row, column])
         elif count:
-            flat = xp.bincount(row * count + bins, minlength=len(rows) * count)
+            places, most = row * count + bins, len(rows) * count
+            flat = unlocked.bincount(places, most) if xp is np else xp.bincount(places, minlength=most)
             result = flat.reshape(len(rows), count).astype(target)
         return result if is_dense and arr.ndim == 2 else result[0]
 

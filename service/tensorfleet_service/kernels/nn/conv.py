@@ -37,6 +37,7 @@ from tensorfleet_service.kernels.nn.patches import (
     sizes_of,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.threads import unlocked
 
 PARALLEL_PRODUCTS = 1 << 22
 """Number of multiplications from which a convolution uses several threads."""
@@ -113,7 +114,7 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
         total, product = np.zeros((size, filters), images.dtype), np.empty((size, filters), images.dtype)
         for i, patches in each_image(images, geometry, part):
             buffer[...] = patches
-            np.matmul(rows.T, gradient[i].reshape(-1, filters), out=product)
+            unlocked.matmul(rows.T, gradient[i].reshape(-1, filters), product)
             total += product
         sums[part[0]] = total
 

@@ -82,7 +82,9 @@ def row_numbers(rows: Any) -> Array:
     """
     columns = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     if columns.shape[1] > _MOST_COLUMNS:
-        plain = np.ascontiguousarray(columns if columns.dtype.kind == "b" else columns + columns.dtype.type(0))
+        plain = np.ascontiguousarray(
+            columns if columns.dtype.kind == "b" else columns + columns.dtype.type(0)
+        )
         (numbers,) = numbered(plain.view(f"V{plain.itemsize * plain.shape[1]}").reshape(-1))
         unequal = (columns != columns).any(1)  # NaNs, of which each is another one
         numbers[unequal] = -1 - np.flatnonzero(unequal)

@@ -97,7 +97,9 @@ def count_sparse(node: KernelNode) -> Kernel:
         else:
             exact = np.float64 if weights.dtype.kind == "f" else np.int64
             made = (
-                unlocked.reduceat(np.add, weights.reshape(-1)[chosen].astype(exact), begins) if begins.size else begins
+                unlocked.reduceat(np.add, weights.reshape(-1)[chosen].astype(exact), begins)
+                if begins.size
+                else begins
             )
         at, value = at[begins].astype(np.int64), value[begins].astype(np.int64)
         return (

@@ -252,6 +252,8 @@ def histogram_fixed_width(node: KernelNode) -> Kernel:
         step = (high - low) / count
         bins = xp.floor((values.reshape(-1).astype(np.float64) - low) / step).clip(0, count - 1)
         bins = bins.astype(np.int64)
-        return (unlocked.bincount(bins, count) if xp is np else xp.bincount(bins, minlength=count)).astype(dtype)
+        return (unlocked.bincount(bins, count) if xp is np else xp.bincount(bins, minlength=count)).astype(
+            dtype
+        )
 
     return run

@@ -119,7 +119,9 @@ def crop_and_resize_grad_image(node: KernelNode) -> Kernel:
         grads = np.where(inside[..., None], grads, _F(0))
 
         def add(rows: Array, columns: Array, values: Array) -> None:
-            unlocked.at(np.add, result, (indices[:, None, None], rows[:, :, None], columns[:, None, :]), values)
+            unlocked.at(
+                np.add, result, (indices[:, None, None], rows[:, :, None], columns[:, None, :]), values
+            )
 
         if is_nearest:
             add(y.nearest, x.nearest, grads)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.common import SMALL_FLOATS
+from tensorfleet_service.kernels.linalg import reflections
 from tensorfleet_service.kernels.linalg.elimination import determinants
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
@@ -205,8 +206,13 @@ def _qr(node: KernelNode) -> Kernel:
 
     def qr(x: Any) -> Any:
         _check_matrices(x)
-        q, r = xp.linalg.qr(x, mode)
-        return q, r
+        if xp is not np or not _keeps_the_interpreter(x, min(x.shape[-2:])):
+            q, r = xp.linalg.qr(x, mode)
+            return q, r
+        found = [reflections.qr(matrix, mode == "complete") for matrix in x.reshape(-1, *x.shape[-2:])]
+        return tuple(
+            np.stack(part).reshape(*x.shape[:-2], *part[0].shape) for part in zip(*found, strict=True)
+        )
 
     return _wide(node, qr)
 

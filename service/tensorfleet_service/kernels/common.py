@@ -44,9 +44,10 @@ BLOCK = 8192
 
 
 def in_blocks(function: Callable[..., Any], target: Any, *inputs: Any) -> Any:
-    """An elementwise function in float64 of NumPy's arrays, which are broadcast; the result has dtype `target`.
+    """An elementwise function in float64 of NumPy's arrays, which are broadcast.
 
-    It is called with one block after the other, as such functions may take microseconds for an element.
+    It is called with one block after the other, as such functions may take microseconds for an element. The
+    result has dtype `target`.
 
     Raises:
         OpError: the step has ended.

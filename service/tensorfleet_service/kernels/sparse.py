@@ -85,10 +85,10 @@ def row_numbers(rows: Any) -> Array:
         plain = np.ascontiguousarray(
             columns if columns.dtype.kind == "b" else columns + columns.dtype.type(0)
         )
-        (numbers,) = numbered(plain.view(f"V{plain.itemsize * plain.shape[1]}").reshape(-1))
+        numbers: Array = numbered(plain.view(f"V{plain.itemsize * plain.shape[1]}").reshape(-1))[0]
         unequal = (columns != columns).any(1)  # NaNs, of which each is another one
         numbers[unequal] = -1 - np.flatnonzero(unequal)
-        return numbers  # type: ignore[no-any-return]
+        return numbers
     numbers = np.zeros(len(columns), np.int64)
     for i in range(columns.shape[1]):
         check_step()

@@ -52,9 +52,9 @@ def bincount(numbers: Array, least: int) -> Array:
 
 
 def unique(values: Array) -> tuple[Array, Array, Array, Array]:
-    """The different numbers of a vector in ascending order, where each is first, which each element is, counts.
+    """The different numbers of a vector in ascending order, and as many first places and counts.
 
-    No NaN is another one, as `numpy.unique` has it with `equal_nan=False`.
+    The third result is which of them each element is. No NaN is another one, as with `equal_nan=False`.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -144,7 +144,7 @@ def _accumulate_steps(ufunc: Any, source: Array, target: Array, steps: int) -> N
 def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
     """As `numpy.matmul` of two matrices: `numpy.dot` computes the same, and lets go of the interpreter."""
     if a.shape[0] * b.shape[1] > SMALL_RESULT or a.shape[1] != b.shape[0]:
-        return np.matmul(a, b, out=out)  # type: ignore[no-any-return,call-overload]
+        return np.matmul(a, b, out=out)
     if out is None:
         return np.dot(a, b)  # type: ignore[no-any-return]
     out[...] = np.dot(a, b)

@@ -11,7 +11,13 @@ import numpy as np
 from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.devices.native import add_rows
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    array_module,
+    ints,
+    invalid,
+    shape_text,
+)
 from tensorfleet_service.threads import unlocked
 
 
@@ -171,7 +177,7 @@ def scatter_nd(node: KernelNode) -> Kernel:
     def run(indices: Any, updates: Any, shape: Any) -> Any:
         if shape.ndim != 1:
             raise invalid("Shape must be a vector")
-        dims = shape.tolist()
+        dims = ints(shape)
         if min(dims, default=0) < 0:
             raise invalid(f"Dimension {min(dims)} must be >= 0")
         result = string_arrays.filled(dims, b"") if dtype is dtypes.string else xp.zeros(dims, dtype.np)

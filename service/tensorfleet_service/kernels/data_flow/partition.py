@@ -168,7 +168,7 @@ def sparse_to_dense(node: KernelNode) -> Kernel:
     xp, dtype, validate = node.xp, node.output_types[0].np, node.attrs["validate_indices"]
 
     def run(indices: Any, shape: Any, values: Any, default: Any) -> Any:
-        dims = shape.tolist()
+        dims = ints(shape)
         if indices.ndim > 2:
             raise invalid(
                 f"sparse_indices should be a scalar, vector, or matrix, got shape {shape_text(indices.shape)}"

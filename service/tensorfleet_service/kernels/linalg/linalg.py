@@ -69,7 +69,7 @@ def _keeps_the_interpreter(x: Any, results: int) -> bool:
     Args:
         results: number of elements that each matrix gives.
     """
-    work = x.size * min(x.shape[-2:])
+    work: int = x.size * min(x.shape[-2:])
     return work > MOST_WORK and math.prod(x.shape[:-2]) * results <= unlocked.SMALL_RESULT
 
 

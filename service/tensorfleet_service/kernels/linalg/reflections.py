@@ -25,8 +25,7 @@ def qr(x: Array, full: bool) -> tuple[Array, Array]:
     Raises:
         OpError: the step has ended.
     """
-    rows, columns = x.shape
-    count = min(x.shape)
+    rows, count = len(x), min(x.shape)
     r = x.copy()
     blocks = []
     for begin in range(0, count, _WIDTH):
@@ -45,7 +44,10 @@ def qr(x: Array, full: bool) -> tuple[Array, Array]:
 
 
 def _reflect(panel: Array) -> tuple[Array, Array]:
-    """The panel's R, with the reflections' vectors below it, whose first element of one is left out; factors."""
+    """The panel's R with the reflections' vectors below it, and factors.
+
+    Of each vector the first element, which is one, is left out.
+    """
     panel = np.asfortranarray(panel)
     factors = np.zeros(panel.shape[1], panel.dtype)
     for j in range(panel.shape[1]):

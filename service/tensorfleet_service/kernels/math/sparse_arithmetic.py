@@ -19,7 +19,12 @@ from tensorfleet_service.kernels.sparse import (
     starts_of,
     unravel,
 )
-from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    host_kernel,
+    ints,
+    invalid,
+    shape_text,
+)
 from tensorfleet_service.threads import unlocked
 
 CHUNK = 1 << 22
@@ -102,7 +107,7 @@ def sparse_reduce(node: KernelNode) -> Kernel:
         check_inside(indices, sizes)
         rank = len(sizes)
         dropped = set()
-        for axis in axes.reshape(-1).tolist():
+        for axis in ints(axes.reshape(-1)):
             if not -rank <= axis < rank:
                 raise invalid(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
             dropped.add(axis % rank)

@@ -26,6 +26,7 @@ from tensorfleet_service.kernels.nn.patches import (
     sizes_of,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import ints
 
 
 def _check_images(attrs: Mapping[str, Any], windows: Windows) -> None:
@@ -302,7 +303,7 @@ def pool_by_sizes(node: KernelNode) -> Kernel:
             raise errors.InvalidArgumentError(
                 None, None, "Sliding window strides field must specify 4 dimensions"
             )
-        sizes = tuple(ksize.tolist()), tuple(strides.tolist())
+        sizes = tuple(ints(ksize)), tuple(ints(strides))
         found = last[0] if last else None
         if found is None or found[:2] != sizes:
             attrs = {**node.attrs, "ksize": list(sizes[0]), "strides": list(sizes[1])}

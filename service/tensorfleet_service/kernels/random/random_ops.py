@@ -16,7 +16,10 @@ from tensorfleet.core.string_arrays import LARGE, moved
 from tensorfleet_service.kernels.random import random_rates
 from tensorfleet_service.kernels.random.cuda_philox import CudaSampler
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array
+from tensorfleet_service.kernels.values import (
+    host_array,
+    ints,
+)
 from tensorfleet_service.state import philox
 
 Sample = Callable[[tuple[int, ...]], Any]
@@ -24,7 +27,7 @@ Sample = Callable[[tuple[int, ...]], Any]
 
 
 def dims_of(shape: Any) -> tuple[int, ...]:
-    sizes = tuple(np.asarray(shape).tolist()) if np.ndim(shape) else (int(shape),)
+    sizes = tuple(ints(np.asarray(shape)))
     for size in sizes:
         if size < 0:
             raise errors.InvalidArgumentError(None, None, f"Dimension {size} must be >= 0")
@@ -303,7 +306,7 @@ def stateless_stream(inputs: tuple[Any, ...], is_v2: bool) -> philox.Stream:
     """The stream of the inputs after the shape: a seed pair, or key, counter and algorithm."""
     if not is_v2:
         return philox.Stream(*philox.stateless_key_counter(_seed_pair(inputs[0])))
-    key, counter = (host_array(value).ravel().tolist() for value in inputs[:2])
+    key, counter = (host_array(value).reshape(-1)[:2].tolist() for value in inputs[:2])
     return philox.Stream(key[0], counter[0] | (counter[1] << 64 if len(counter) > 1 else 0))
 
 

@@ -17,6 +17,7 @@ from tensorfleet.graph.function_def import definition_of
 from tensorfleet.graph.gradient_registry import RegisterGradient
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.stateful import READS
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.control_flow.gradient_control_flow import is_trainable
 from tensorfleet.ops.functions.function_ops_grad import gradient_of_call
@@ -99,9 +100,7 @@ def _check_repeatable(operations: Sequence[Operation], label: str) -> None:
             )
 
 
-_REPEATABLE = frozenset(
-    ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "Placeholder", "Assert")
-)
+_REPEATABLE = READS | {"Placeholder", "Assert"}
 
 
 def _dense(value: Any) -> Tensor:

@@ -7,18 +7,10 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.stateful import READS, SAMPLERS
 from tensorfleet.graph.tensor import Tensor
 
-_READS = frozenset(
-    ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp")
-)
-_SILENT = frozenset(
-    (
-        *("Placeholder", "VarHandleOp", "VariableV2", "Variable"),
-        *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "RandomGamma"),
-        *("RandomShuffle", "RandomPoisson", "RandomPoissonV2", "Multinomial", "ParameterizedTruncatedNormal"),
-    )
-)
+_SILENT = SAMPLERS | {"Placeholder", "VarHandleOp", "VariableV2", "Variable"}
 _PASSING = frozenset(("Identity", "Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "NextIteration"))
 _ENTERS = frozenset(("Enter", "RefEnter"))
 _EXITS = frozenset(("Exit", "RefExit"))
@@ -88,7 +80,7 @@ def in_order(operations: Sequence[Operation], context: Any) -> list[Operation]:
         elif _acts(op):
             handles = [_root(tensor) for tensor in op.inputs if tensor.dtype.base is dtypes.resource]
             for key in dict.fromkeys(handles) or [None]:
-                order.add(op, key, op.type in _READS)
+                order.add(op, key, op.type in READS)
     return list(order.must_run)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.attr_value import NameAttrList
 from tensorfleet.core.device import parse
+from tensorfleet.graph.stateful import READS, SAMPLERS
 from tensorfleet.proto import function_pb2
 from tensorfleet_service.executor.function_gradient import gradient_body
 from tensorfleet_service.graph.copies import Edge
@@ -41,14 +42,7 @@ call; the calls that come then stay as they are."""
 MAX_DEPTH = 40
 """Limit on calls in calls, which come by recursion; deeper ones stay as they are."""
 
-_WITHOUT_EFFECT = frozenset(
-    (
-        *("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp"),
-        *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "RandomGamma"),
-        *("RandomShuffle", "RandomPoisson", "RandomPoissonV2", "Multinomial", "Placeholder"),
-        *("ParameterizedTruncatedNormal", "StatefulStandardNormalV2", "StatefulUniform"),
-    )
-)
+_WITHOUT_EFFECT = READS | SAMPLERS | {"Placeholder"}
 """Op types that are stateful by definition, and of which nobody notices whether they ran."""
 
 

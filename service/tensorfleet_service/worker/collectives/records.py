@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -49,8 +49,9 @@ class Records:
         finally:
             with self._lock:
                 afterwards, self._afterwards = self._afterwards, []
-            for function in afterwards:
-                function()
+            with ExitStack() as calls:  # which makes them all, whichever raises
+                for function in reversed(afterwards):
+                    calls.callback(function)
 
     def call_locked(self, function: Callable[..., None], *arguments: Any) -> None:
         with self.locked():

@@ -21,7 +21,7 @@ import numpy as np
 
 from tensorfleet.core.environment import integer
 from tensorfleet.wire.buffers import empty
-from tensorfleet_service.devices.blocks import in_parallel, split, thread_count
+from tensorfleet_service.devices.blocks import MOST_AT_ONCE, in_parallel, split, thread_count
 from tensorfleet_service.threads import unlocked
 
 log = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def large_product(a: Any, b: Any) -> Any:
         return a @ b
     rows, columns = a.shape[0], b.shape[1]
     parts = _parts(max(rows, columns), rows * columns * a.shape[1])
-    if parts < 2 or thread_count() < 2 or not limit_threads():
+    if parts < 2 or (not _is_long(parts) and (thread_count() < 2 or not limit_threads())):
         return unlocked.matmul(a, b)
     result = empty((rows, columns), np.result_type(a, b))
     run: Callable[[tuple[int, int]], None]
@@ -131,7 +131,13 @@ def large_product(a: Any, b: Any) -> Any:
 
 def _parts(size: int, multiplications: int) -> int:
     """The number of parts into which a product is divided along a dimension of this size."""
-    return min(size, 2 * thread_count(), max(1, multiplications // LEAST_PART))
+    many = max(2 * thread_count(), multiplications // (MOST_AT_ONCE // 2))
+    return min(size, many, max(1, multiplications // LEAST_PART))
+
+
+def _is_long(parts: int) -> bool:
+    """Whether a product is divided so that it can end with its step, too."""
+    return parts > 2 * thread_count()
 
 
 def batch_product(a: Any, b: Any) -> Any:

@@ -160,15 +160,6 @@ def ints(value: Any) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def listed(values: Any) -> list[Any]:
-    """The elements of an array of any size and shape, made a list by parts.
-
-    Raises:
-        OpError: the step has ended.
-    """
-    return values.reshape(-1).tolist() if values.size <= STRINGS_PART else list(each_string(values))
-
-
 def array_module(xp: ModuleType, value: Any) -> ModuleType:
     """NumPy for a value in host memory, such as a shape, else the device's own module."""
     return np if xp is np or isinstance(value, (np.ndarray, np.generic)) else xp

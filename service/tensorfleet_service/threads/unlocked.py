@@ -12,8 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.threads.running import check as check_step
+
 PART = 1 << 20
 """Number of elements of a part: some milliseconds."""
+
+LISTED = 1 << 16
+"""Number of elements that one call takes out of an array."""
 
 PLACES = 1 << 18
 """Number of elements that one call of `ufunc.at` changes; some take 60 ns each."""
@@ -22,6 +27,22 @@ SMALL_RESULT = 1 << 9
 """Number of elements up to which NumPy keeps the interpreter for a product, however long its rows are."""
 
 Array = np.ndarray[Any, Any]
+
+
+def listed(values: Array) -> list[Any]:
+    """The elements of an array of any shape, made a list by parts.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    flat = values.reshape(-1)
+    if flat.size <= LISTED:
+        return flat.tolist()  # type: ignore[no-any-return]
+    found: list[Any] = []
+    for begin in range(0, flat.size, LISTED):
+        check_step()
+        found += flat[begin : begin + LISTED].tolist()
+    return found
 
 
 def repeat(values: Array, counts: Any) -> Array:

@@ -38,6 +38,7 @@ from tensorfleet_service.kernels.nn.patches import (
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.threads import unlocked
+from tensorfleet_service.threads.running import check as check_step
 
 PARALLEL_PRODUCTS = 1 << 22
 """Number of multiplications from which a convolution uses several threads."""
@@ -79,6 +80,7 @@ def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
         buffer = np.empty((count, wide, *geometry.window, channels), images.dtype)
         for i, patches in each_image(images, geometry, part):
             for top in range(0, high, count):
+                check_step()
                 filled = buffer[: min(count, high - top)]
                 filled[...] = patches[top : top + count]
                 target = out[i, top : top + count].reshape(-1, filters)

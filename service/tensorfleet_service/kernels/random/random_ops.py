@@ -21,6 +21,7 @@ from tensorfleet_service.kernels.values import (
     ints,
 )
 from tensorfleet_service.state import philox
+from tensorfleet_service.threads.running import check as check_step
 
 Sample = Callable[[tuple[int, ...]], Any]
 """A function from a shape to random values of that shape."""
@@ -230,6 +231,8 @@ def _categorical(logits: Any, unit: Any) -> Any:
     edges = share.cumsum(axis=1)
     result = np.empty(unit.shape, np.int64)
     for row, (row_edges, row_unit) in enumerate(zip(edges, unit, strict=True)):
+        if not row % 256:
+            check_step()
         result[row] = np.searchsorted(row_edges, row_unit * row_edges[-1], side="right")
     return np.minimum(result, logits.shape[1] - 1)
 

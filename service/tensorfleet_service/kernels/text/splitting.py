@@ -16,7 +16,6 @@ from tensorfleet_service.kernels.values import (
     array_kernel,
     each_string,
     invalid,
-    listed,
     shape_text,
 )
 from tensorfleet_service.threads import unlocked
@@ -231,7 +230,7 @@ def unsorted_segment_join(node: KernelNode) -> Kernel:
         for column in range(width):
             found = string_arrays.Gathered()
             texts = each_string(string_arrays.moved(lambda x: x[order], [rows[:, column]]))
-            for size in listed(sizes[used]):
+            for size in unlocked.listed(sizes[used]):
                 found.add([separator.join(_joined(texts, size, separator))])
             result[:, column][used] = found.taken()
         return result.reshape((count, *rest))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.threads.running import RUNNING, check
+from tensorfleet_service.threads.running import RUNNING, check as check_step
 
 BLOCK_BYTES = 1 << 18
 """The size of a block of one array."""
@@ -101,7 +101,7 @@ def _help(future: Future[None], job: _Job) -> None:
 def _work(job: _Job) -> None:
     function, parts, _ = job[0]
     for part in parts:
-        check()
+        check_step()
         function(part)
 
 

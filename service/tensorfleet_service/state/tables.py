@@ -144,7 +144,8 @@ class Table:
     def _key_items(self, keys: Any) -> list[Any]:
         if not self.key_dims:
             return unlocked.listed(keys)
-        rows, found = keys.reshape(-1, self.key_dims[0]), []
+        rows = keys.reshape(-1, self.key_dims[0])
+        found: list[Any] = []
         step = max(unlocked.LISTED // self.key_dims[0], 1)
         for begin in range(0, len(rows), step):
             found += map(tuple, rows[begin : begin + step].tolist())

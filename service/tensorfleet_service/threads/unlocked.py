@@ -37,7 +37,7 @@ def listed(values: Array) -> list[Any]:
     """
     flat = values.reshape(-1)
     if flat.size <= LISTED:
-        return flat.tolist()  # type: ignore[no-any-return]
+        return flat.tolist()
     found: list[Any] = []
     for begin in range(0, flat.size, LISTED):
         check_step()

@@ -244,7 +244,7 @@ def test_what_is_nearest_to_the_script_is_read_first(tmp_path: Path) -> None:
 
 
 def test_what_is_installed_is_no_part_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = installed, target, own = [tmp_path / name for name in ("site-packages", "vendored", "own")]
+    folders = _, target, own = [tmp_path / name for name in ("site-packages", "vendored", "own")]
     for folder in folders:
         folder.mkdir()
         (folder / f"of_{folder.name[:3]}.py").write_text("import tensorflow as tf\ntf.nonsense\n")

@@ -46,8 +46,8 @@ class LoopFlow(ControlFlow):
         if context is None:
             raise LookupError(
                 f"No gradient defined for the loop that {op.name} ends: tf.import_graph_def brings no "
-                "contexts of loops. Import a MetaGraphDef with tf.train.import_meta_graph, or build the loop under "
-                "tf.enable_control_flow_v2() before it is exported."
+                "contexts of loops. Import a MetaGraphDef with tf.train.import_meta_graph, or build the loop "
+                "under tf.enable_control_flow_v2() before it is exported."
             )
         forward = context.GetWhileContext()
         if forward in self._loops:

@@ -137,16 +137,7 @@ def test_ops_with_and_without_gradients_are_tensorflows() -> None:
 
 
 # TensorFlow has rules for these, and we shall.
-_NOT_YET = {
-    "Case",
-    "If",
-    "MatrixSquareRoot",
-    "StatelessCase",
-    "StatelessIf",
-    "StatelessParameterizedTruncatedNormal",
-    "StatelessWhile",
-    "While",
-}
+_NOT_YET = {"MatrixSquareRoot", "StatelessParameterizedTruncatedNormal"}
 
 
 def test_list_of_missing_rules_is_exact() -> None:

@@ -179,3 +179,14 @@ def test_losses_weigh_examples() -> None:
     assert session.run(keras.losses.Huber()(tf.constant([[0.0, 3.0]]), tf.zeros([1, 2]))) == pytest.approx(
         (0 + 2.5) / 2
     )
+
+
+def test_cosine_losses_have_no_minus() -> None:
+    """As in TensorFlow 1.15, where each name is the cosine itself."""
+    y, p = tf.constant([[0.0, 1.0], [1.0, 1.0]]), tf.constant([[1.0, 0.0], [1.0, 1.0]])
+    losses = keras.losses
+    each = [losses.cosine_similarity, losses.cosine_proximity, losses.get("cosine_proximity")]
+    with tf.Session() as session:
+        for loss in each:
+            np.testing.assert_allclose(session.run(loss(y, p)), [0, 1], atol=1e-6)
+        assert session.run(losses.CosineSimilarity()(y, p)) == pytest.approx(0.5)

@@ -21,8 +21,7 @@ _NAMES = re.compile(
     r"|\w+Dataset(V\d)?|(OneShot|Make|Serialize|Deserialize)?Iterator\w*"
 )
 
-no_rule(*(f"{kind}{op}" for op in ("If", "Case", "While") for kind in ("", "Stateless")))
 no_rule("ShardedFilespec", "Save", "SaveSlices", "Restore", "RestoreSlice")
-no_rule("For", "SymbolicGradient")
+no_rule("SymbolicGradient")
 no_rule("DatasetCardinality", "DatasetToSingleElement", "DatasetToTFRecord")
 not_differentiable(*(name for name in op_def.registered() if _NAMES.fullmatch(name)))

@@ -95,7 +95,7 @@ def max_pool(node: KernelNode) -> Kernel:
             return as_formatted(xp, pooled, windows)
         padded = geometry.padded(xp, images, lowest(images.dtype))
         first, *others = geometry.positions()
-        out = _highest(xp, padded[geometry.at(first)], least)
+        out = _highest(xp, padded[geometry.at(first)], xp.asarray(least))
         for position in others:
             out = _highest(xp, padded[geometry.at(position)], out)
         return as_formatted(xp, out, windows)

@@ -9,7 +9,7 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.functions.body_gradient import BodyGradient, beside_handles
-from tensorfleet.functions.definition_graph import DefinitionGraph, library_definition
+from tensorfleet.functions.definition_graph import SHAPES, DefinitionGraph, library_definition
 from tensorfleet.graph import handles
 from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -153,8 +153,9 @@ def gradient_of_branches(
     op.add_outputs([tensor.dtype.base for tensor in made.added], made.dims)
     if made.added and "Tout" in op.attrs:
         op.put_attr("Tout", [tensor.dtype.base for tensor in op.outputs])
-        if op.attrs.get("output_shapes"):
-            op.put_attr("output_shapes", [*op.attrs["output_shapes"], *made.dims])
+        for shapes in ("output_shapes", SHAPES):
+            if op.attrs.get(shapes):
+                op.put_attr(shapes, [*op.attrs[shapes], *made.dims])
     assert len(op.outputs) == count + len(made.added)
     inputs = [convert_to_tensor(grads[i]) for i in ys]
     inputs += [op.outputs[i] for i in made.taken]

@@ -30,7 +30,7 @@ RECORD_HEAD, RECORD_END = 5, 17  # the head in plain, a byte for what it holds, 
 
 @pytest.fixture
 def handshakes(monkeypatch: pytest.MonkeyPatch) -> list[TlsSocket]:
-    """The accepting ends of connections that were encrypted meanwhile: theirs is over before anything is said."""
+    """The accepting ends of new connections: those whose handshake is over before anything is said."""
     made: list[TlsSocket] = []
     original = TlsSocket._handshake
 

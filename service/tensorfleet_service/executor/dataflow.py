@@ -225,12 +225,13 @@ class DataflowPlan(Timed):
         self._whole: OpGraph | None = None if self._compiled else self.graph
         large.keep(self, len(nodes))
 
-    def __del__(self) -> None:
+    def __del__(self, discard: Callable[..., None] = large.discard) -> None:
         graph, whole = getattr(self, "graph", None), getattr(self, "_whole", None)
         ops = [each.ops for each in (graph, whole) if each is not None]
-        for op in itertools.chain.from_iterable(ops):
-            op.outputs, op.controls = [], []  # which may be a cycle
-        large.discard(self, (self.nodes,), [*ops, getattr(self, "_kernels", {})])
+        for own in ops:
+            for op in own:
+                op.outputs, op.controls = [], []  # which may be a cycle
+        discard(self, (self.nodes,), [*ops, getattr(self, "_kernels", {})])
 
     @property
     def function(self) -> Callable[..., Any]:

@@ -117,10 +117,10 @@ class Plan(Timed):
         self._traced: CompiledText | None = None
         large.keep(self, len(nodes))
 
-    def __del__(self) -> None:
+    def __del__(self, discard: Callable[..., None] = large.discard) -> None:
         writer = getattr(self, "_writer", None)
         if writer is not None:
-            large.discard(self, (self.nodes,), writer.containers())
+            discard(self, (self.nodes,), writer.containers())
 
     @property
     def source(self) -> str:

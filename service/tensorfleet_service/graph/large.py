@@ -67,6 +67,8 @@ def discard(
         nodes: containers of nodes that nobody else uses.
         more: other lists and dicts of its own.
     """
+    if _alive is None:
+        return  # the interpreter has let go of this module: the process ends
     was_large = _alive.pop(id(owner), None) is not None
     graphs, others = tuple(nodes), tuple(more)
     if not was_large and sum(map(len, graphs)) + sum(map(len, others)) < LARGE:

@@ -51,8 +51,13 @@ def parse(message: type[_Message], data: bytes) -> _Message:
     if len(data) < 2 * PIECE:
         return message.FromString(data)
     made = message()
-    _merge(made, data, 0, len(data), 0)
+    merge(made, data)
     return made
+
+
+def merge(made: Message, data: bytes) -> None:
+    """Merges the fields in bytes into a message. Raises as `parse`."""
+    _merge(made, data, 0, len(data), 0)
 
 
 def _merge(made: Any, data: bytes, begin: int, end: int, depth: int) -> None:

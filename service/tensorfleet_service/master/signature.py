@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes, errors
@@ -72,8 +72,8 @@ class MasterSignature:
                 self.reorder_args = plans[0].args != list(range(feeds))
                 self.reorder_rets = plans[0].rets != list(range(fetches))
 
-    def __del__(self) -> None:
-        large.discard(self, [nodes for _, nodes in getattr(self, "graphs", ())])
+    def __del__(self, discard: Callable[..., None] = large.discard) -> None:
+        discard(self, [nodes for _, nodes in getattr(self, "graphs", ())])
 
     def check_feeds(self, values: Sequence[Any]) -> None:
         """Raises InvalidArgumentError for fed values of a client with other dtypes than the signature's."""

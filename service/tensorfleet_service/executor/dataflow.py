@@ -89,7 +89,7 @@ class Op:
         self.strings = any(dtype is dtypes.string for dtype in node.output_types)
         # The inputs of a Merge that enter a loop: if such an input is dead, no other one will come.
         self.enter_slots = {i for i, (s, _) in enumerate(node.inputs) if s.op in ("Enter", "RefEnter")}
-        self.name = node.attrs["frame_name"].decode() if self.kind == "Enter" else ""
+        self.name = node.attrs["frame_name"].decode(errors="replace") if self.kind == "Enter" else ""
 
 
 class LoopOp(Op):

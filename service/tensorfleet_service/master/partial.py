@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors, gc_pause
 from tensorfleet_service.graph import large
-from tensorfleet_service.master.prune import after, prune
 from tensorfleet_service.master.step import MasterStep
 from tensorfleet_service.net import limits
 
@@ -74,7 +73,7 @@ class _PartialRun:
         self._targets = list(targets)
         self._whole: list[Node] = []
         with gc_pause.paused():
-            self._whole += prune(session.graph, list(feeds), list(fetches), list(targets))
+            self._whole += session.pruned(feeds, fetches, targets)
         large.keep(self, len(self._whole))
         self._values: dict[str, Any] = {}  # fed values and kept results, by tensor name
         self._ran: set[str] = set()
@@ -135,10 +134,7 @@ class _PartialRun:
         missing: set[str],
     ) -> list[str]:
         """The tensors that a part has to return beside those that are wanted, as later parts need them."""
-        graph = after(self._session.graph, ran)
-        nodes = prune(graph, known, wanted, targets)
-        if graph is not self._session.graph:
-            large.end(list(graph.nodes.values()))
+        nodes = self._session.pruned(known, wanted, targets, ran)
         try:
             self._check_fed(nodes, fetches, missing)
             own = set(wanted)

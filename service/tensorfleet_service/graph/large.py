@@ -29,7 +29,7 @@ LARGE = 1 << 12
 FEW = 1 << 13
 """Number of nodes, of all that is alive, up to which the collector may look at everything."""
 
-_alive: dict[int, int] = {}  # the nodes of large owners, by identity; each change is one call, without a lock
+_alive: dict[int, int] = {}  # the nodes of owners, by identity; each change is one call, without a lock
 _discarded: deque[tuple[Any, ...]] = deque()
 _at_work = _thread.allocate_lock()
 
@@ -53,9 +53,8 @@ def end(nodes: list[Node]) -> None:
 
 
 def keep(owner: object, size: int) -> None:
-    """Counts the nodes of a large owner, until it calls `discard`; those of a known one anew."""
-    if size >= LARGE:
-        _alive[id(owner)] = size
+    """Counts the nodes of an owner, until it calls `discard`; those of a known one anew."""
+    _alive[id(owner)] = size
 
 
 def discard(
@@ -69,7 +68,7 @@ def discard(
     """
     if _alive is None:
         return  # the interpreter has let go of this module: the process ends
-    was_large = _alive.pop(id(owner), None) is not None
+    was_large = _alive.pop(id(owner), 0) >= LARGE
     graphs, others = tuple(nodes), tuple(more)
     if not was_large and sum(map(len, graphs)) + sum(map(len, others)) < LARGE:
         for container in graphs:

@@ -52,6 +52,13 @@ def end(nodes: list[Node]) -> None:
         take_apart(nodes)
 
 
+def empty(*containers: list[Any] | dict[Any, Any]) -> None:
+    """Drops what is in containers that nobody uses any more, item by item if it is much."""
+    for container in containers:
+        if len(container) >= LARGE:
+            _empty(container)
+
+
 def keep(owner: object, size: int) -> None:
     """Counts the nodes of an owner, until it calls `discard`; those of a known one anew."""
     _alive[id(owner)] = size

@@ -103,9 +103,8 @@ def test_many_short_fields(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for i in range(2_000):
         node = request.graph_def.node.add(name=f"n{i}" * choose.choice((1, 20, 40)), op="Neg")
         node.input.extend([f"n{i}"] * choose.choice((0, 1, 1, 40)))
-    request.graph_def.node[choose.randrange(2_000)].attr["v"].s = b"x" * choose.choice(
-        (10_000, 17_000, 40_000)
-    )
+    node = request.graph_def.node[choose.randrange(2_000)]
+    node.attr["v"].s = b"x" * choose.choice((10_000, 17_000, 40_000))
     data = request.SerializeToString()
     compare(data)
     for _ in range(20):

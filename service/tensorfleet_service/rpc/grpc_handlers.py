@@ -13,6 +13,7 @@ import numpy as np
 from google.protobuf.message import EncodeError, Message
 
 from tensorfleet.core import errors
+from tensorfleet.core.printable import told
 from tensorfleet.wire.grpc_socket import PATH as CONNECT
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
@@ -306,7 +307,7 @@ def _serialized(name: str, response: Message) -> bytes:
 
 def shorten(text: str) -> str:
     """A text that fits into a status: the beginning and, where nodes are named, the end."""
-    data = text.encode("utf-8", "backslashreplace")
+    data = told(text).encode()
     if len(data) <= MAX_DETAILS:
         return data.decode()
     half = MAX_DETAILS // 2

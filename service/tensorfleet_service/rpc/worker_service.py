@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet.core.printable import told
 from tensorfleet.proto import worker_pb2
 from tensorfleet.wire.connection import cork
 from tensorfleet_service.executor.dead import DEAD
@@ -101,7 +102,7 @@ class WorkerService:
             except errors.OpError as e:
                 response.ClearField("recv")
                 response.status_code = e.error_code  # type: ignore[assignment]
-                response.status_error_message = e.message
+                response.status_error_message = told(e.message)
             reply(None, response)
 
         def gone() -> None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet.core import dtypes, errors
+from tensorfleet.core import dtypes, errors, gc_pause
 from tensorfleet_service.devices.scope import Scope
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.executor.execution import Execution
@@ -242,7 +242,8 @@ class DataflowPlan(Timed):
         """All ops, including those of compiled loops, for traces."""
         found = self._whole
         if found is None:
-            found = self._whole = OpGraph(self.nodes, self._kernels, self.moves, [])
+            with gc_pause.paused():
+                found = self._whole = OpGraph(self.nodes, self._kernels, self.moves, [])
         return found
 
     def sources(self) -> list[str]:

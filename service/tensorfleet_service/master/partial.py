@@ -67,6 +67,7 @@ class _PartialRun:
         self, session: MasterSession, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
     ) -> None:
         self._session = session
+        feeds, fetches = tuple(feeds), tuple(fetches)  # a message makes their texts anew each time
         self._declared_feeds, self._declared_fetches = frozenset(feeds), frozenset(fetches)
         self._feeds = set(feeds)
         self._fetches = dict.fromkeys(fetches)

@@ -60,7 +60,8 @@ class Geometry:
 
     def __init__(self, windows: Windows, size: tuple[int, ...], window: tuple[int, ...]) -> None:
         try:
-            spans = [windows.span(axis, *sizes) for axis, sizes in enumerate(zip(size, window, strict=True))]
+            sizes = enumerate(zip(size, window, strict=True))
+            spans = [windows.running_span(axis, *pair) for axis, pair in sizes]
         except ValueError as e:
             raise errors.InvalidArgumentError(None, None, str(e)) from None
         self.out = tuple(span.count for span in spans)

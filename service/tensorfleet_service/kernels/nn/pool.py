@@ -83,6 +83,7 @@ def max_pool(node: KernelNode) -> Kernel:
     if node.op == "MaxPool" and _depth(node) > 1:
         return _max_over_depth(node)
     xp, (windows, window) = node.xp, _sliding(node.attrs)
+    least = np.array(node.attrs["T"].min, node.attrs["T"].as_numpy_dtype)
 
     def run(images: Any) -> Any:
         check_rank(images, "tensor_in", windows)
@@ -94,12 +95,17 @@ def max_pool(node: KernelNode) -> Kernel:
             return as_formatted(xp, pooled, windows)
         padded = geometry.padded(xp, images, lowest(images.dtype))
         first, *others = geometry.positions()
-        out = padded[geometry.at(first)].copy()
+        out = _highest(xp, padded[geometry.at(first)], least)
         for position in others:
-            xp.maximum(out, padded[geometry.at(position)], out=out)
+            out = _highest(xp, padded[geometry.at(position)], out)
         return as_formatted(xp, out, windows)
 
     return run
+
+
+def _highest(xp: Any, values: Any, others: Any) -> Any:
+    """The greater of two arrays; what is not a number counts as less than all numbers."""
+    return xp.where(values > others, values, others)
 
 
 def _depth(node: KernelNode) -> int:

@@ -42,6 +42,7 @@ ENDLESS: dict[str, Make] = {
     "rejection_resample": lambda data: data.filter(lambda x: x < 0).apply(
         tf.data.experimental.rejection_resample(lambda x: tf.cast(x, tf.int32), [0.5, 0.5])
     ),
+    "batch": lambda data: data.batch(1 << 60),
     "padded batch": lambda data: data.padded_batch(1 << 60, []),
     "flat_map": lambda data: data.flat_map(lambda _: Data.range(0)),
     "interleave": lambda data: data.interleave(lambda _: Data.range(0), 2),

@@ -26,7 +26,10 @@ _INTERNAL_ATTRS: dict[str, dict[str, type]] = {
 }
 _MAX_NUMBER = 1 << 32  # limit on the numbers of edges, fed values and fetches
 
-_NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
+MAX_NAME = 1 << 16
+"""Limit on the characters of the name of a node or a function: each is copied for every step of preparing."""
+
+_NODE_NAME = re.compile(rf"[A-Za-z0-9.][A-Za-z0-9_.\-/>]{{0,{MAX_NAME - 1}}}")
 
 
 class SessionGraph:
@@ -61,6 +64,7 @@ class SessionGraph:
         parts = of_part(graph_def) if isinstance(graph_def, GraphPart) else of_message(graph_def)
         for name, op, texts, device, data, source in parts:
             if not is_name(name):
+                _check_length("an op", name)
                 raise InvalidArgumentError(None, None, f"Illegal op name '{name}'{at(name)}")
             if name in made or name in old:
                 raise InvalidArgumentError(None, None, f"Node '{name}' is not unique{at(name)}")
@@ -121,7 +125,10 @@ class SessionGraph:
 
 def _check_function(function: function_pb2.FunctionDef) -> None:
     """Raises InvalidArgumentError for a function with what only the runtime may put into one."""
+    _check_length("a function", function.signature.name)
     for node_def in function.node_def:
+        if len(node_def.name) > MAX_NAME:
+            _check_length("an op", node_def.name)
         if node_def.op in INTERNAL_OPS:
             message = (
                 f"Op type '{node_def.op}' is for the runtime alone and may not be in function "
@@ -174,3 +181,10 @@ def check_partition(nodes: Sequence[Node]) -> None:
                 except UnicodeDecodeError:
                     message = f"Attribute '{name}' is not valid text: {value!r}{at(node.name)}"
                     raise InvalidArgumentError(None, None, message) from None
+
+
+def _check_length(what: str, name: str) -> None:
+    """Raises InvalidArgumentError for a name that is too long."""
+    if len(name) > MAX_NAME:
+        message = f"The name of {what} has {len(name)} characters, and may have {MAX_NAME}: {name[:100]}…"
+        raise InvalidArgumentError(None, None, message)

@@ -30,7 +30,12 @@ def test_a_classifier_is_fitted_with_arrays(tmp_path: Path) -> None:
     assert np.mean(found == LABELS) == pytest.approx(result["accuracy"])
     assert np.stack(list(classifier.predict_proba(X))).sum(1) == pytest.approx(np.ones(60), abs=1e-5)
     like = learn.SKCompat(classifier)
-    assert like.predict(X).tolist() == found
+    predicted = like.predict(X, batch_size=7)
+    assert predicted["classes"].tolist() == found
+    assert predicted["probabilities"].shape == predicted["logits"].shape == (60, 3)
+    assert list(like.predict(X, outputs=["classes"])) == ["classes"]
+    with pytest.raises(ValueError, match="at least one output"):
+        like.predict(X, outputs=["scores"])
     assert like.score(X, LABELS)["accuracy"] == result["accuracy"]
     with pytest.raises(ValueError, match="x or input_fn"):
         classifier.fit()

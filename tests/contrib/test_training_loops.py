@@ -100,6 +100,13 @@ def test_k_means_goes_on_over_trainings_of_one_batch_each(tmp_path: Path) -> Non
     assert not {tuple(row) for row in kmeans.cluster_centers()} & rows
 
 
+def test_the_first_centers_of_k_means_come_from_a_dataset(tmp_path: Path) -> None:
+    kmeans = contrib.factorization.KMeansClustering(3, str(tmp_path), use_mini_batch=False)
+    kmeans.train(lambda: tf.data.Dataset.from_tensors(tf.constant(POINTS)).repeat(4))
+    assert int(kmeans.get_variable_value("global_step")) == 3
+    assert len({tuple(row) for row in kmeans.cluster_centers()}) == 3
+
+
 def test_a_worker_waits_for_the_first_centers_of_k_means() -> None:
     initialized = tf.Variable(False)
     hook = clustering._AwaitCenters(initialized, 30.0)

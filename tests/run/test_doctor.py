@@ -244,11 +244,13 @@ def test_what_is_nearest_to_the_script_is_read_first(tmp_path: Path) -> None:
 
 
 def test_what_is_installed_is_no_part_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed, own = tmp_path / "site-packages", tmp_path / "own"
-    for folder in (installed, own):
+    folders = _, target, own = [tmp_path / name for name in ("site-packages", "vendored", "own")]
+    for folder in folders:
         folder.mkdir()
         (folder / f"of_{folder.name[:3]}.py").write_text("import tensorflow as tf\ntf.nonsense\n")
-    monkeypatch.setenv("PYTHONPATH", f"{installed}{os.pathsep}{own}{os.pathsep}")
+    (target / "of_ven-1.0.dist-info").mkdir()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", *map(str, folders)]))
     script = tmp_path / "program.py"
-    script.write_text("import of_own\ntry:\n    import of_sit\nexcept ImportError:\n    pass\n")
+    guarded = "try:\n    import of_sit, of_ven\nexcept ImportError:\n    pass\n"
+    script.write_text(f"import of_own\n{guarded}")
     assert reading.read(script).files == [script, own / "of_own.py"]

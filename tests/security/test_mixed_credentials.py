@@ -1,4 +1,4 @@
-"""Tasks that know each other by different means, and what is shown where it does not count: it lets none in."""
+"""Tasks that know each other by different means; what is shown where it does not count lets none in."""
 
 from __future__ import annotations
 

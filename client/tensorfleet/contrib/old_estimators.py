@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,18 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.ops.nn.activation import relu
 
 _FEATURE = "x"
+# The names that predictions of `tf.estimator` have here.
+_PREDICTIONS = {
+    "class_ids": "classes",
+    "probabilities": "probabilities",
+    "logits": "logits",
+    "logistic": "logistic",
+    "predictions": "scores",
+}
+
+
+class NotFittedError(ValueError, AttributeError):
+    """An estimator without a checkpoint is asked for results (`tf.contrib.learn.NotFittedError`)."""
 
 
 def _batched(x: Any, y: Any, batch_size: int | None, epochs: int | None, shuffled: bool) -> Any:
@@ -92,8 +104,7 @@ class FittedEstimator:
         Raises:
             ValueError: both are given, or neither.
         """
-        self._check(x, input_fn)
-        given = keyed_input(input_fn) if input_fn is not None else _batched(x, y, batch_size, None, True)
+        given = self._given(x, y, input_fn, batch_size, None, True)
         self.estimator.train(given, hooks=monitors, steps=steps, max_steps=max_steps)
         return self
 
@@ -113,12 +124,12 @@ class FittedEstimator:
         hooks: Any = None,
     ) -> dict[str, Any]:
         """The metrics of arrays, or of an input function."""
-        self._check(x, input_fn)
-        if metrics is not None:
-            raise NotImplementedError(
-                "evaluate with metrics is not part of TensorFleet; the estimators have their own."
-            )
-        given = keyed_input(input_fn) if input_fn is not None else _batched(x, y, batch_size, 1, False)
+        given = self._given(x, y, input_fn, batch_size, 1, False)
+        for argument, what in ((metrics, "metrics"), (feed_fn, "a feed_fn")):
+            if argument is not None:
+                raise NotImplementedError(
+                    f"evaluate with {what} is not part of TensorFleet for this estimator."
+                )
         found: dict[str, Any] = self.estimator.evaluate(
             given, steps=steps, hooks=hooks, checkpoint_path=checkpoint_path, name=name
         )
@@ -155,8 +166,7 @@ class FittedEstimator:
         return self._predicted(key, x, input_fn, batch_size, as_iterable)
 
     def _predicted(self, key: str, x: Any, input_fn: Any, batch_size: int | None, iterable: bool) -> Any:
-        self._check(x, input_fn)
-        given = keyed_input(input_fn) if input_fn is not None else _batched(x, None, batch_size, 1, False)
+        given = self._given(x, None, input_fn, batch_size, 1, False)
         rows = (found[key] for found in self.estimator.predict(given))
         values = (row[0] if len(row) == 1 else row for row in rows)
         return values if iterable else np.array(list(values))
@@ -199,6 +209,35 @@ class FittedEstimator:
         """The value of a variable in the newest checkpoint."""
         return self.estimator.get_variable_value(name)
 
+    def predicted(self, x: Any, batch_size: int | None, outputs: Any) -> Iterator[Any]:
+        """The predictions of arrays, batch by batch, by the names of `tf.contrib.learn.PredictionKey`.
+
+        Args:
+            outputs: which of them; all by default.
+
+        Raises:
+            ValueError: none of them is predicted.
+        """
+        given = self._given(x, None, None, batch_size, 1, False)
+        for batch in self.estimator.predict(given, yield_single_examples=False):
+            named = {_PREDICTIONS[key]: value for key, value in batch.items() if key in _PREDICTIONS}
+            for key in ("classes", "scores"):
+                if key in named and named[key].shape[1:] == (1,):
+                    named[key] = named[key][:, 0]
+            chosen = {key: value for key, value in named.items() if not outputs or key in outputs}
+            if not chosen:
+                raise ValueError(
+                    f"Expected to run at least one output from {list(named)}, provided {outputs}."
+                )
+            yield chosen
+
+    def _given(
+        self, x: Any, y: Any, input_fn: Any, batch_size: int | None, epochs: int | None, shuffled: bool
+    ) -> Any:
+        """The input function, or one of the arrays. Raises ValueError where there are both, or neither."""
+        self._check(x, input_fn)
+        return keyed_input(input_fn) if input_fn is not None else _batched(x, y, batch_size, epochs, shuffled)
+
     def _check(self, x: Any, input_fn: Any) -> None:
         if (x is None) == (input_fn is None):
             raise ValueError("Either x or input_fn must be provided.")
@@ -216,14 +255,17 @@ def keyed_input(input_fn: Callable[[], Any]) -> Callable[[], Any]:
     return keyed
 
 
-class SKCompat(FittedEstimator):
-    """An estimator with scikit-learn's arguments (`tf.contrib.learn.SKCompat`)."""
+class SKCompat:
+    """An estimator with scikit-learn's arguments (`tf.contrib.learn.SKCompat`).
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = getattr(estimator, "estimator", estimator)
-        self._is_classifier = getattr(estimator, "_is_classifier", False)
+    Args:
+        estimator: one of `tf.contrib.learn`.
+    """
 
-    def fit(  # type: ignore[override]
+    def __init__(self, estimator: FittedEstimator) -> None:
+        self._estimator = estimator
+
+    def fit(
         self,
         x: Any,
         y: Any,
@@ -231,9 +273,10 @@ class SKCompat(FittedEstimator):
         steps: int | None = None,
         max_steps: int | None = None,
         monitors: Any = None,
-    ) -> Any:
-        """Trains with arrays; returns the estimator."""
-        return super().fit(x, y, steps=steps, batch_size=batch_size, max_steps=max_steps, monitors=monitors)
+    ) -> SKCompat:
+        """Trains with arrays; returns this."""
+        self._estimator.fit(x, y, steps=steps, batch_size=batch_size, max_steps=max_steps, monitors=monitors)
+        return self
 
     def score(
         self,
@@ -245,13 +288,14 @@ class SKCompat(FittedEstimator):
         name: Any = None,
     ) -> dict[str, Any]:
         """The metrics of arrays."""
-        return self.evaluate(x, y, batch_size=batch_size, steps=steps, metrics=metrics, name=name)
+        return self._estimator.evaluate(x, y, batch_size=batch_size, steps=steps, metrics=metrics, name=name)
 
-    def predict(  # type: ignore[override]
-        self, x: Any, batch_size: int = 128, outputs: Any = None
-    ) -> Any:
-        """An array of the classes, or numbers."""
-        return super().predict(x, batch_size=batch_size, as_iterable=False)
+    def predict(self, x: Any, batch_size: int = 128, outputs: Any = None) -> Any:
+        """The predictions of all examples: an array, or arrays by name where the model names them."""
+        batches = list(self._estimator.predicted(x, batch_size, outputs))
+        if not isinstance(batches[0], dict):
+            return np.concatenate(batches)
+        return {key: np.concatenate([batch[key] for batch in batches]) for key in batches[0]}
 
 
 class LinearClassifier(FittedEstimator):

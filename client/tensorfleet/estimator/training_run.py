@@ -51,13 +51,18 @@ def train(
             warm_start(*settings)
         _summarize_loss(spec.loss)
         _give_saver(spec, config)
-        all_hooks: list[SessionRunHook] = [*input_hooks, *hooks, NanTensorHook(spec.loss)]
+        all_hooks: list[SessionRunHook] = [*hooks, NanTensorHook(spec.loss)]
         if config.log_step_count_steps:
             all_hooks.append(
                 LoggingTensorHook({"loss": spec.loss, "step": step}, every_n_iter=config.log_step_count_steps)
             )
         all_hooks += spec.training_hooks
         chief_hooks = _chief_hooks(spec, config, all_hooks, listeners)
+        # The input comes first, as the hooks of a model may read from it, such as those of k-means.
+        if config.is_chief:
+            chief_hooks = [*input_hooks, *chief_hooks]
+        else:
+            all_hooks = [*input_hooks, *all_hooks]
         loss = None
         with MonitoredTrainingSession(
             master=config.master,

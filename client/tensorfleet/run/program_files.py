@@ -12,7 +12,12 @@ _INSTALLED = {"site-packages", "dist-packages"}
 def folders() -> list[Path]:
     """The folders in PYTHONPATH in which a program may have modules."""
     named = [Path(text) for text in os.environ.get("PYTHONPATH", "").split(os.pathsep) if text]
-    return [folder for folder in named if folder.name not in _INSTALLED]
+    return [folder for folder in named if not _installed(folder)]
+
+
+def _installed(folder: Path) -> bool:
+    """Whether pip installed what lies in a folder, which `--target` does into folders of any name."""
+    return folder.name in _INSTALLED or next(folder.glob("*.dist-info"), None) is not None
 
 
 def script_of(module: str) -> tuple[Path, Path] | None:

@@ -21,7 +21,7 @@ from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.tensor_protos import as_op_error, proto_of
+from tensorfleet_service.net.tensor_protos import as_op_error, put_proto
 from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply
 from tensorfleet_service.security.guard import Guard
 
@@ -119,7 +119,7 @@ class MasterService:
 
             def respond(values: Sequence[Any]) -> Message:
                 for name, value in zip(fetches, values, strict=True):
-                    response.tensor.add(name=name, tensor=proto_of(value))
+                    put_proto(value, response.tensor.add(name=name).tensor)
                 return response
 
             running = _RunningCall(call, respond, answer, session)
@@ -224,7 +224,7 @@ class MasterService:
 
         def respond(values: Sequence[Any]) -> Message:
             for value in values:
-                response.fetch.append(proto_of(value))
+                put_proto(value, response.fetch.add())
             return response
 
         running = _RunningCall(call, respond, reply, session)

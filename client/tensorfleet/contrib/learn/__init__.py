@@ -3,11 +3,20 @@
 import typing as _typing
 
 from tensorfleet.contrib.experiments import Experiment as Experiment, ModeKeys as ModeKeys
+from tensorfleet.contrib.fitted_models import Estimator as Estimator
 from tensorfleet.contrib.learn import (
     datasets as datasets,
+    io as io,
     learn_runner as learn_runner,
+    models as models,
     preprocessing as preprocessing,
     utils as utils,
+)
+from tensorfleet.contrib.metric_spec import MetricSpec as MetricSpec
+from tensorfleet.contrib.model_functions import (
+    MetricKey as MetricKey,
+    ModelFnOps as ModelFnOps,
+    PredictionKey as PredictionKey,
 )
 from tensorfleet.contrib.old_estimators import (
     DNNClassifier as DNNClassifier,
@@ -15,6 +24,7 @@ from tensorfleet.contrib.old_estimators import (
     DNNRegressor as DNNRegressor,
     LinearClassifier as LinearClassifier,
     LinearRegressor as LinearRegressor,
+    NotFittedError as NotFittedError,
     SKCompat as SKCompat,
     infer_real_valued_columns_from_input as infer_real_valued_columns_from_input,
     infer_real_valued_columns_from_input_fn as infer_real_valued_columns_from_input_fn,
@@ -34,7 +44,9 @@ if not _typing.TYPE_CHECKING:
         __name__,
         modules=(
             "datasets",
+            "io",
             "learn_runner",
+            "models",
             "preprocessing",
             "utils",
         ),
@@ -44,11 +56,17 @@ __all__ = [
     "DNNClassifier",
     "DNNLinearCombinedClassifier",
     "DNNRegressor",
+    "Estimator",
     "Experiment",
     "InputFnOps",
     "LinearClassifier",
     "LinearRegressor",
+    "MetricKey",
+    "MetricSpec",
     "ModeKeys",
+    "ModelFnOps",
+    "NotFittedError",
+    "PredictionKey",
     "RunConfig",
     "SKCompat",
     "TaskType",
@@ -57,7 +75,9 @@ __all__ = [
     "datasets",
     "infer_real_valued_columns_from_input",
     "infer_real_valued_columns_from_input_fn",
+    "io",
     "learn_runner",
+    "models",
     "preprocessing",
     "utils",
 ]

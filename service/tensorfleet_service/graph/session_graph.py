@@ -28,10 +28,7 @@ _INTERNAL_ATTRS: dict[str, dict[str, type]] = {
 }
 _MAX_NUMBER = 1 << 32  # limit on the numbers of edges, fed values and fetches
 
-MAX_NAME = 1 << 16
-"""Limit on the characters of the name of a node or a function: each is copied for every step of preparing."""
-
-_NODE_NAME = re.compile(rf"[A-Za-z0-9.][A-Za-z0-9_.\-/>]{{0,{MAX_NAME - 1}}}")
+_NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
 
 
 class SessionGraph:
@@ -86,7 +83,6 @@ class SessionGraph:
                 message = f"A node's name, op type and device have more than {MAX_TEXT} characters together"
                 raise InvalidArgumentError(None, None, f"{message}: {name[:100]}")
             if not is_name(name):
-                _check_length("an op", name)
                 raise InvalidArgumentError(None, None, f"Illegal op name '{name}'{at(name)}")
             if name in made or name in old:
                 raise InvalidArgumentError(None, None, f"Node '{name}' is not unique{at(name)}")
@@ -143,7 +139,7 @@ def _check_function(function: function_pb2.FunctionDef) -> None:
     """Raises InvalidArgumentError for a function with what only the runtime may put into one."""
     _check_length("a function", function.signature.name)
     for node_def in function.node_def:
-        if len(node_def.name) > MAX_NAME:
+        if len(node_def.name) > MAX_TEXT:
             _check_length("an op", node_def.name)
         if node_def.op in INTERNAL_OPS:
             message = (
@@ -201,6 +197,6 @@ def check_partition(nodes: Sequence[Node]) -> None:
 
 def _check_length(what: str, name: str) -> None:
     """Raises InvalidArgumentError for a name that is too long."""
-    if len(name) > MAX_NAME:
-        message = f"The name of {what} has {len(name)} characters, and may have {MAX_NAME}: {name[:100]}…"
+    if len(name) > MAX_TEXT:
+        message = f"The name of {what} has more than {MAX_TEXT} characters: {name[:100]}"
         raise InvalidArgumentError(None, None, message)

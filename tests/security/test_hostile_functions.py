@@ -219,7 +219,7 @@ def test_calls_that_double_are_replaced_up_to_a_limit(
 
 
 def test_long_names_are_not_multiplied(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inline, "MAX_TEXT_BYTES", 1 << 20)
+    monkeypatch.setattr(inline, "MAX_NAME_BYTES", 1 << 20)
     rows = [(f"n{i}", "Neg", ["a" if not i else f"n{i - 1}:y:0"], {"T": FLOAT}) for i in range(200)]
     hostile.function("f", rows, "n199:y:0")
     hostile.node("y" * 10_000, "PartitionedCall", ["x"], call("f"))

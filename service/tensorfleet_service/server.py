@@ -184,7 +184,7 @@ class TaskServer:
             config.operation_timeout_in_ms / 1000,
         )
         self._deadlines = Deadlines()
-        master = self._master = Master(self._join, self._reset, meter=self._meter)
+        master = self._master = Master(self._join, self._reset, meter=self._meter, defaults=config)
         self._watchdog = Watchdog(
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )

@@ -61,3 +61,16 @@ def test_unplaced_state_is_that_of_all_workers(workers: list[str], monkeypatch: 
             assert [first.run(more), second.run(more), first.run(count)] == [1.0, 2.0, 2.0]
             first.run(put)
             assert second.run(got) == 7
+
+
+def test_sessions_have_their_servers_configuration() -> None:
+    spec = ClusterSpec({"local": [f"127.0.0.1:{port}" for port in free_ports(1)]})
+    server = TaskServer(spec, "local", 0, "grpc+stream", tf.ConfigProto(allow_soft_placement=True))
+    server.start()
+    try:
+        with tf.Graph().as_default(), tf.Session(server.target, config=tf.ConfigProto()) as session:
+            with tf.device("/job:local/task:0/gpu:3"):
+                x = tf.constant([1.0]) + 2.0
+            assert session.run(x).tolist() == [3.0]
+    finally:
+        server.stop(grace=0.5)

@@ -254,3 +254,16 @@ def test_what_is_installed_is_no_part_of_a_program(tmp_path: Path, monkeypatch: 
     guarded = "try:\n    import of_sit, of_ven\nexcept ImportError:\n    pass\n"
     script.write_text(f"import of_own\n{guarded}")
     assert reading.read(script).files == [script, own / "of_own.py"]
+
+
+def test_packages_that_need_tensorflows_own_library(tmp_path: Path) -> None:
+    source = """import tensorflow as tf
+import horovod.tensorflow as hvd
+try:
+    import byteps.tensorflow as bps
+except ImportError:
+    bps = None
+"""
+    assert findings(tmp_path, source) == ["program.py:2 horovod"]
+    (found,) = reading.read(tmp_path / "program.py").findings
+    assert "needs TensorFlow's own library: train on parameter servers" in found.text

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tensorfleet.run import paths, program_files
-from tensorfleet.run.advice import advice
+from tensorfleet.run.advice import BUILT_ON_TENSORFLOW, advice
 
 _LIBRARIES = (*paths.PACKAGES, paths.OURS)
 _MOST_FILES = 1000
@@ -230,6 +230,10 @@ class _Reader(ast.NodeVisitor):
                     self._add_local(folder, f"{module}.{name}")
                 return
         top = module.partition(".")[0]
+        if top in BUILT_ON_TENSORFLOW:
+            text = f"the module {top} needs TensorFlow's own library: {BUILT_ON_TENSORFLOW[top]}"
+            self._report(line, top, text)
+            return
         try:
             known = find_spec(top) is not None
         except (ImportError, ValueError):  # a module without a spec, such as __main__

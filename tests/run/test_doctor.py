@@ -244,7 +244,7 @@ def test_what_is_nearest_to_the_script_is_read_first(tmp_path: Path) -> None:
 
 
 def test_what_is_installed_is_no_part_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = installed, target, own = [tmp_path / name for name in ("site-packages", "vendored", "own")]
+    folders = _, target, own = [tmp_path / name for name in ("site-packages", "vendored", "own")]
     for folder in folders:
         folder.mkdir()
         (folder / f"of_{folder.name[:3]}.py").write_text("import tensorflow as tf\ntf.nonsense\n")
@@ -254,3 +254,17 @@ def test_what_is_installed_is_no_part_of_a_program(tmp_path: Path, monkeypatch: 
     guarded = "try:\n    import of_sit, of_ven\nexcept ImportError:\n    pass\n"
     script.write_text(f"import of_own\n{guarded}")
     assert reading.read(script).files == [script, own / "of_own.py"]
+
+
+def test_what_only_refuses_is_told_before_the_start(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import tensorflow as tf\nfrom tensorflow.python import debug as tf_debug\n"
+        "tf.enable_eager_execution()\n"
+        'tf_debug.TensorBoardDebugWrapperSession(tf.Session(), "localhost:6064")\n'
+        "tf.disable_eager_execution()\n"
+    )
+    findings = reading.read(script).findings
+    assert [finding.place.rpartition(":")[2] for finding in findings] == ["3", "4"]
+    assert "tf.enable_eager_execution only says that it is missing: eager mode" in findings[0].text
+    assert (doctor.sentence(str(script)) or "").count("TensorBoardDebugWrapperSession") == 1

@@ -69,8 +69,9 @@ def merge(inputs: Any, name: str | None = None) -> Any:
         with framework.name_scope(name, "Merge", []) as scope:
             values, index = merge([value.values for value in slices], f"{scope}values")
             indices, _ = merge(_alike([value.indices for value in slices]), f"{scope}indices")
-            shapes = [value.dense_shape for value in slices]
-            shape = None if None in shapes else merge(_alike(shapes), f"{scope}dense_shape")[0]
+            shapes = [value.dense_shape for value in slices if value.dense_shape is not None]
+            known = len(shapes) == len(slices)
+            shape = merge(_alike(shapes), f"{scope}dense_shape")[0] if known else None
         return IndexedSlices(values, indices, shape), index
     with framework.name_scope(name, "Merge", inputs) as scope:
         tensors = [convert_to_tensor(value, as_ref=True) for value in inputs]

@@ -1,9 +1,11 @@
 """What security costs, and how even the turns of clients are: `python docs/benchmark_security.py`.
 
-A task runs in a process of its own, without security and with TLS and a token, by turns; clients come by TCP.
-"TLS by ssl" is without the compiled module. Each figure is the best of `--rounds`. `--clients 200` measures
-the turns instead, `--messages` the processor time of messages that one thread sends and receives, which other
-work changes less, `--handshakes` that of opening a connection, both sides together.
+Tasks and clients run in processes of their own, without security and with TLS and a token, by turns; clients
+come by TCP. "TLS by ssl" is without the compiled module. Of steps, it prints the best one and the median of
+all rounds' medians, of tensors the best of `--rounds`. Whether both sides share a core changes what TLS adds:
+`--cores`. `--clients 200` measures the turns instead, `--messages` the processor time of messages that one
+thread sends and receives, which other work changes less, `--handshakes` that of opening a connection, both
+sides together.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ import json
 import os
 import socket
 import ssl
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,9 @@ CLIENT = """
 import json, os, sys, threading, time
 import numpy as np
 import tensorfleet as tf
+import benchmark_security
+from tensorfleet.session import stream_route
+stream_route.find_route = benchmark_security.by_tcp
 target, count, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 clients = []
 for _ in range(count):
@@ -82,9 +88,20 @@ print(json.dumps(counts), flush=True)
 os._exit(0)
 """
 
+# A function of this file, in a process of its own.
+OWN = ("import sys, benchmark_security; getattr(benchmark_security, sys.argv[1])(sys.argv[2])",)
+PATH = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
+
+
+def insecure() -> dict[str, str]:
+    """The variables of a process of the benchmark, without those of security."""
+    return {k: v for k, v in os.environ.items() if k not in settings.VARIABLES} | PATH
+
 
 @contextmanager
-def process(code: str, *arguments: Any, environment: dict[str, str] | None = None) -> Iterator[Any]:
+def process(
+    code: str, *arguments: Any, environment: dict[str, str] | None = None, core: int | None = None
+) -> Iterator[Any]:
     child = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         env=environment,
@@ -92,6 +109,8 @@ def process(code: str, *arguments: Any, environment: dict[str, str] | None = Non
         stdout=subprocess.PIPE,
         text=True,
     )
+    if core is not None:
+        os.sched_setaffinity(child.pid, {core})
     try:
         yield child
     finally:
@@ -137,51 +156,83 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def once(target: str, pid: int, mib: int, steps: int) -> tuple[float, float, float, float]:
-    """(microseconds of a step of one addition, its processor time on both sides, GB/s of a large tensor,
-    there and back, nanoseconds of processor time for each byte).
+def client(target: str) -> None:
+    """Runs what comes on standard input, `steps N` or `tensors MIB`: a tensor there and back, four times.
+
+    Prints three numbers of microseconds as JSON: the best one, the median one, and this process's processor
+    time for each.
     """
-
-    def spent() -> float:
-        return time.process_time() + processor_seconds(pid)
-
-    with tf.Graph().as_default():
-        x = tf.placeholder(tf.float32, [None])
-        y, same = x + 1.0, tf.identity(x)
-        with tf.Session(target) as session:
-            small, large = np.ones(1, np.float32), np.ones(mib * MIB // 4, np.float32)
-            for value, fetch in ((small, y), (large, same)):
-                session.run(fetch, {x: value})
-            began, used = time.perf_counter(), spent()
-            for _ in range(steps):
-                session.run(y, {x: small})
-            step, step_used = (time.perf_counter() - began) / steps, (spent() - used) / steps
-            began, used = time.perf_counter(), spent()
-            for _ in range(4):
-                session.run(same, {x: large})
-            size = 8 * large.nbytes
-            rate, byte_used = size / (time.perf_counter() - began), (spent() - used) / size
-            return step * 1e6, step_used * 1e6, rate / 1e9, byte_used * 1e9
-
-
-def costs(rounds: int, mib: int, steps: int) -> None:
     stream_route.find_route = by_tcp
-    with tempfile.TemporaryDirectory() as folder:
+    x = tf.placeholder(tf.float32, [None])
+    y, same = x + 1.0, tf.identity(x)
+    clock = time.perf_counter_ns
+    with tf.Session(target) as session:
+        small = np.ones(1, np.float32)
+        for _ in range(500):
+            session.run(y, {x: small})
+        print(flush=True)
+        for line in sys.stdin:
+            what, count = line.split()[0], int(line.split()[1])
+            if what == "steps":
+                run, fetch, fed = count, y, small
+            else:
+                run, fetch, fed = 4, same, np.ones(count * MIB // 4, np.float32)
+                session.run(fetch, {x: fed})
+            times, used = [], time.process_time()
+            for _ in range(run):
+                began = clock()
+                session.run(fetch, {x: fed})
+                times.append((clock() - began) / 1e3)
+            used = (time.process_time() - used) / run * 1e6
+            print(json.dumps((min(times), statistics.median(times), used)), flush=True)
+
+
+def ask(child: Any, line: str) -> tuple[float, float, float]:
+    """What the client in a process says to a line, its own time and the task's together."""
+    child.stdin.write(line + "\n")
+    child.stdin.flush()
+    best, median, used = json.loads(child.stdout.readline())
+    return best, median, used
+
+
+def costs(rounds: int, mib: int, steps: int, cores: Sequence[int | None]) -> None:
+    """Each way with a task and a client of its own, by turns.
+
+    All are there at once: an interpreter makes its code fast for one class of connections, and what else a
+    machine does changes sooner than processes start.
+    """
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         ways = environments(Path(folder))
-        found: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in ways}
+        children = {}
+        for name, (of_task, of_client) in ways.items():
+            task = stack.enter_context(process(TASK, environment=insecure() | of_task, core=cores[0]))
+            target = task.stdout.readline().strip()
+            environment = insecure() | of_client
+            asking = stack.enter_context(
+                process(*OWN, "client", target, environment=environment, core=cores[-1])
+            )
+            asking.stdout.readline()
+            children[name] = task, asking
+        found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ways}
         for _ in range(rounds):
-            for name, (of_task, of_client) in ways.items():
-                kept = {k: v for k, v in os.environ.items() if k not in settings.VARIABLES}
-                with process(TASK, environment=kept | of_task) as task:
-                    os.environ.update(of_client)
-                    tls_records.module.cache_clear()
-                    found[name].append(once(task.stdout.readline().strip(), task.pid, mib, steps))
-                    for variable in of_client:
-                        del os.environ[variable]
-        print(f"{'security':<16}{'step, us':>10}{'its CPU, us':>13}{'tensors, GB/s':>15}{'CPU, ns/B':>11}")
-        for name, figures in found.items():
-            steps_, used, rates, bytes_ = zip(*figures, strict=True)
-            print(f"{name:<16}{min(steps_):10.1f}{min(used):13.1f}{max(rates):15.2f}{min(bytes_):11.2f}")
+            for name, (task, asking) in children.items():
+                before = processor_seconds(task.pid)
+                best, median, used = ask(asking, f"steps {steps}")
+                used += (processor_seconds(task.pid) - before) / steps * 1e6
+                before = processor_seconds(task.pid)
+                tensor, _, tensor_used = ask(asking, f"tensors {mib}")
+                # The task had one tensor more than those that were timed.
+                tensor_used += (processor_seconds(task.pid) - before) / 5 * 1e6
+                found[name].append((best, median, used, tensor, tensor_used))
+    heads = f"{'step, us':>10}{'median':>9}{'its CPU':>9}{'tensors, GB/s':>15}{'CPU, ns/B':>11}"
+    print(f"{'security':<16}{heads}")
+    size = 2 * mib * MIB
+    for name, figures in found.items():
+        steps_, medians, step_used, tensors, used_for_tensors = zip(*figures, strict=True)
+        print(
+            f"{name:<16}{min(steps_):10.1f}{statistics.median(medians):9.1f}{statistics.mean(step_used):9.1f}"
+            f"{size / min(tensors) / 1e3:15.2f}{min(used_for_tensors) * 1e3 / size:11.2f}"
+        )
 
 
 def connected(
@@ -205,8 +256,7 @@ def connected(
             end.greeted()
             if end.records is None:
                 raise SystemExit("tensorfleet-kernels is not installed, or does not fit this Python's ssl")
-    one, other = map(TlsConnection, ends)
-    return one, other
+    return TlsConnection(ends[0]), TlsConnection(ends[1])
 
 
 SIZES = (200, 16 << 10, 64 << 10, 128 << 10)
@@ -224,8 +274,8 @@ def files_of(folder: Path) -> tuple[TlsFiles, TlsFiles]:
 def exchange(way: str) -> None:
     """Exchanges messages of the sizes that come on standard input; prints the microseconds of one."""
     with tempfile.TemporaryDirectory() as folder:
-        files = (None, None) if way == "none" else files_of(Path(folder))
-        one, other = connected(*files, way == "TLS, compiled")
+        server, user = (None, None) if way == "none" else files_of(Path(folder))
+        one, other = connected(server, user, way == "TLS, compiled")
     for line in sys.stdin:
         tensor, count = np.ones(int(line), np.uint8), 2000 if int(line) < 1000 else 300
         began = time.thread_time()
@@ -239,11 +289,9 @@ def messages(rounds: int) -> None:
     ways = ("none", "TLS by ssl", "TLS, compiled")
     best = {(way, size): float("inf") for way in ways for size in SIZES}
     with ExitStack() as stack:
-        # Each in a process of its own: the interpreter makes its code fast for one class of connections.
-        code = "import sys; from benchmark_security import exchange; exchange(sys.argv[1])"
-        path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
         children = {
-            way: stack.enter_context(process(code, way, environment=os.environ | path)) for way in ways
+            way: stack.enter_context(process(*OWN, "exchange", way, environment=os.environ | PATH))
+            for way in ways
         }
         for _ in range(rounds):
             for size in SIZES:
@@ -289,28 +337,36 @@ def handshakes(rounds: int) -> None:
 
 
 def turns(clients: int, seconds: float, processes: int = 4) -> None:
-    with process(TASK) as task:
-        target = task.stdout.readline().strip()
-        counts: list[int] = []
-        with ExitStack() as stack:
-            share = clients // processes
-            asking = [stack.enter_context(process(CLIENT, target, share, seconds)) for _ in range(processes)]
-            for one in asking:
-                one.stdout.readline()
-            for one in asking:
-                one.stdin.write("\n")
-                one.stdin.flush()
-            for one in asking:
-                counts += json.loads(one.stdout.readline())
-    uneven = max(counts) / min(counts)
-    print(f"{len(counts)} clients: {sum(counts) / seconds:.0f} steps/s, share max/min {uneven:.2f}")
+    share = clients // processes
+    with tempfile.TemporaryDirectory() as folder:
+        ways = environments(Path(folder))
+        for name in ("none", "TLS, compiled"):
+            of_task, of_client = (insecure() | extra for extra in ways[name])
+            counts: list[int] = []
+            with process(TASK, environment=of_task) as task, ExitStack() as stack:
+                target = task.stdout.readline().strip()
+                asking = [
+                    stack.enter_context(process(CLIENT, target, share, seconds, environment=of_client))
+                    for _ in range(processes)
+                ]
+                for one in asking:
+                    one.stdout.readline()
+                for one in asking:
+                    one.stdin.write("\n")
+                    one.stdin.flush()
+                for one in asking:
+                    counts += json.loads(one.stdout.readline())
+            uneven = max(counts) / min(counts)
+            rate = sum(counts) / seconds
+            print(f"{name}: {len(counts)} clients, {rate:.0f} steps/s, share max/min {uneven:.2f}")
 
 
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--rounds", type=int, default=10)
     p.add_argument("--mib", type=int, default=64, help="of the large tensor")
-    p.add_argument("--steps", type=int, default=3000)
+    p.add_argument("--steps", type=int, default=1000, help="of a round")
+    p.add_argument("--cores", help="of the task and of the client, `0,1`; both on one with `0`")
     p.add_argument("--clients", type=int, default=0, help="measure the turns of so many")
     p.add_argument("--messages", action="store_true", help="measure the processor time of messages")
     p.add_argument("--handshakes", action="store_true", help="measure the processor time of handshakes")
@@ -325,7 +381,8 @@ def main() -> None:
     elif flags.handshakes:
         handshakes(flags.rounds)
     else:
-        costs(flags.rounds, flags.mib, flags.steps)
+        cores = [int(core) for core in flags.cores.split(",")] if flags.cores else [None]
+        costs(flags.rounds, flags.mib, flags.steps, cores)
 
 
 if __name__ == "__main__":

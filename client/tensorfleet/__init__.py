@@ -91,6 +91,7 @@ from tensorfleet.core.version import (
     COMPILER_VERSION as COMPILER_VERSION,
     GIT_VERSION as GIT_VERSION,
 )
+from tensorfleet.functions import serving as _serving  # noqa: F401
 from tensorfleet.graph import graph as _graph
 from tensorfleet.graph.convert import (
     constant as constant,

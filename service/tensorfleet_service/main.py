@@ -85,7 +85,7 @@ def serve(settings: Settings, over: threading.Event) -> int:
 
 def _serve(settings: Settings, over: threading.Event, health: Health, pages: HttpServer | None) -> int:
     # Importing kernels takes most of the start, so invalid settings are reported before.
-    from tensorfleet.core import errors
+    from tensorfleet.core import errors, gc_pause
     from tensorfleet_service.devices import memory
     from tensorfleet_service.net import admission, limits
     from tensorfleet_service.server import TaskServer
@@ -122,6 +122,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
             pages.authorize = server.authorize
         pages.registry = server.registry()
     server.start()
+    gc_pause.leave_out()
     memory.BUDGET.install(memory_limit)
     STACK_DUMP.install()
     if settings.stop_with_stdin:

@@ -221,7 +221,8 @@ def test_what_is_no_task_is_left_alone(
         threading.Thread(target=serve, daemon=True).start()
         start = time.monotonic()
         with caplog.at_level(logging.INFO, "tensorfleet"):
-            assert find_route(elsewhere(endpoint, "127.0.0.1", port), f"127.0.0.1:{port}", OPEN) is None
+            found = find_route(elsewhere(endpoint, "127.0.0.1", port), f"127.0.0.1:{port}", OPEN)
+            assert isinstance(found, tf.errors.UnavailableError)
         assert time.monotonic() - start < ROUTE_SECONDS + 10
     assert str(port) in caplog.text
 
@@ -229,7 +230,9 @@ def test_what_is_no_task_is_left_alone(
 def test_another_task_at_the_port_is_not_taken(one: Cluster, endpoint: fleet_pb2.Endpoint) -> None:
     other = elsewhere(endpoint, "127.0.0.1")
     other.incarnation += 1
-    assert find_route(other, one["worker", 0].address, OPEN) is None
+    found = find_route(other, one["worker", 0].address, OPEN)
+    assert isinstance(found, tf.errors.UnavailableError)
+    assert "another task" in found.message
 
 
 @pytest.mark.parametrize("target", ["dns:///127.0.0.1:1", "ipv4:127.0.0.1:1", "unix:/tmp/socket"])

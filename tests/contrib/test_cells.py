@@ -267,3 +267,20 @@ def test_cudnn_lstm_with_the_batch_first() -> None:
     np.testing.assert_array_equal(h[:, 1], [out[0, 5], out[1, 2], out[2, 0]])
     with pytest.raises(ValueError, match="Invalid direction"):
         cudnn.CudnnLSTM(1, 4, direction="up")
+
+
+def test_the_gradient_of_a_limited_state_passes_the_limit() -> None:
+    """Numbers of TensorFlow 1.15, where the fused cell's gradient does not see the limit."""
+    with tf.variable_scope("a", initializer=tf.constant_initializer(0.3)):
+        cell = rnn.LSTMBlockCell(2, use_peephole=True, cell_clip=0.2)
+        x = tf.constant([[1.0, 2.0], [3.0, -4.0]])
+        _, state = cell(x, cell.zero_state(2, tf.float32))
+        output, _ = cell(x, state)
+    names = [v.op.name.rpartition("/")[2] for v in tf.trainable_variables()]
+    assert names == ["kernel", "bias", "w_i_diag", "w_f_diag", "w_o_diag"]
+    slopes = tf.gradients(output, [x, *tf.trainable_variables()[2:]])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        by_x, *peepholes = session.run(slopes)
+    np.testing.assert_allclose(by_x, [[0.48641068] * 2, [0.0763227] * 2], rtol=1e-5)
+    np.testing.assert_allclose(peepholes, [[0.02458137] * 2, [0.004231] * 2, [0.01904573] * 2], rtol=1e-4)

@@ -32,9 +32,12 @@ class Lines:
             self._lines.append((task, line))
             self._more.notify_all()
 
-    def wait_for(self, task: str, line: str) -> bool:
+    def wait_for(self, task: str, printed: str) -> bool:
+        def has_come() -> bool:
+            return any(t == task and line.endswith(f" print: {printed}") for t, line in self._lines)
+
         with self._more:
-            return self._more.wait_for(lambda: (task, line) in self._lines, 20)
+            return self._more.wait_for(has_come, 20)
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,8 @@ class Impostor(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no typ
 
     def __init__(self, incarnation: int) -> None:
         self.shown: list[tuple[str, str]] = []
+        self.asked: set[str] = set()
+        self._refused: set[str] = set()
         self._answer = fleet_pb2.Endpoint(
             task="/job:worker/replica:0/task:0", incarnation=incarnation, version="0.1.0"
         )
@@ -39,7 +41,15 @@ class Impostor(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no typ
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
         self._server.start()
 
+    def refuse_endpoint(self) -> None:
+        """From now on it is a server that knows nothing of streams."""
+        self._refused.add(ENDPOINT)
+
     def service(self, details: grpc.HandlerCallDetails) -> Any:
+        self.asked.add(details.method)
+        if details.method in self._refused:
+            return None
+
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             self.shown += context.invocation_metadata()
             if details.method == ENDPOINT:
@@ -71,6 +81,33 @@ def test_an_impostor_gets_no_token_where_there_is_a_secret(
         tf.Session(f"grpc://{impostor.address}").list_devices()
     assert impostor.shown
     assert not [value for _, value in impostor.shown if book.texts["alice"] in str(value)]
+
+
+@pytest.mark.parametrize("kind", ["no stream", "no task", "no secret", "another secret"])
+def test_an_impostor_gets_no_graph_where_there_is_a_secret(
+    impostor: Impostor, tasks: MakeTasks, client: Show, kind: str
+) -> None:
+    """A client goes on with nobody who has not proven to know it, by no other way either."""
+    client(secret=SECRET)
+    if kind in ("no stream", "no task"):
+        target = f"grpc://{impostor.address}"
+        if kind == "no task":
+            impostor.refuse_endpoint()
+    else:
+        security = Security(secret=SECRET[::-1]) if kind == "another secret" else Security()
+        task = tasks({"worker:0": security})["worker:0"]
+        target = task.target
+    with tf.Graph().as_default():
+        x = tf.constant(1.0) + 1.0
+        with pytest.raises(
+            errors.UnauthenticatedError,
+            match=r"Nobody at .* has proven to know|does not know the cluster secret",
+        ):
+            tf.Session(target).run(x)
+    if kind in ("no stream", "no task"):
+        assert impostor.asked <= {ENDPOINT, "/tensorfleet.FleetService/Connect"}
+    else:
+        assert task._master.sessions_created == 0
 
 
 def test_who_starts_a_cluster_gives_no_token_to_another_at_its_port(impostor: Impostor) -> None:

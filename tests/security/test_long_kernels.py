@@ -14,15 +14,34 @@ from google.protobuf import text_format
 import tensorfleet as tf
 from tensorfleet.core import errors
 from tensorfleet.security.settings import Security
+from tensorfleet_service.devices import blocks
 from tensorfleet_service.executor import functions
-from tensorfleet_service.kernels import sparse, values
-from tensorfleet_service.kernels.array import selection
+from tensorfleet_service.kernels import common, sparse, values
+from tensorfleet_service.kernels.array import ragged, selection
 from tensorfleet_service.kernels.functions import function_ops
 from tensorfleet_service.kernels.image import boxes, pillow
 from tensorfleet_service.kernels.io import audio, summarize
-from tensorfleet_service.kernels.nn import ctc, local
-from tensorfleet_service.kernels.random import bounded, index_shuffle
-from tensorfleet_service.kernels.text import edit_distance, regex, sparse_cross, splitting, strings, unicode
+from tensorfleet_service.kernels.linalg import (
+    elimination,
+    factors,
+    linalg,
+    matrix_parts,
+    reflections,
+    solving,
+)
+from tensorfleet_service.kernels.math import incomplete, scan, special
+from tensorfleet_service.kernels.nn import ctc, local, morphology, patches
+from tensorfleet_service.kernels.random import bounded, index_shuffle, random_ops, random_rates
+from tensorfleet_service.kernels.text import (
+    edit_distance,
+    hashing,
+    regex,
+    sparse_cross,
+    splitting,
+    strings,
+    unicode,
+)
+from tensorfleet_service.kernels.training import training_ops
 from tensorfleet_service.server import TaskServer
 from tensorfleet_service.threads import running
 from tests.security.conftest import MakeTasks
@@ -158,6 +177,38 @@ OTHERS: dict[str, tuple[Any, Callable[[], Any]]] = {
     ),
     "lrn": (local, lambda: tf.nn.lrn(fed(np.ones((1, 8, 8, 80), np.float32)), 70)),
     "decode_gif": (pillow, lambda: tf.image.decode_gif(fed(GIF))),
+    "zeta": (common, lambda: tf.math.zeta(fed([2.0, 3.0]), fed([1.0, 2.0]))),
+    "igamma": (incomplete, lambda: tf.math.igamma(fed([1.0, 2.0]), fed([1.0, 2.0]))),
+    "gamma_grad": (
+        special,
+        lambda: tf.raw_ops.RandomGammaGrad(alpha=fed([1.0, 2.0]), sample=fed([1.0, 2.0])),
+    ),
+    "gamma": (random_rates, lambda: tf.random.gamma([3], fed([2.0, 3.0]), seed=1)),
+    "multinomial": (random_ops, lambda: tf.random.categorical(fed([[1.0, 2.0]]), 3)),
+    "determinant": (elimination, lambda: tf.linalg.det(fed(np.eye(3)))),
+    "lu": (elimination, lambda: tf.linalg.lu(fed(np.eye(3)))[0]),
+    "qr": (reflections, lambda: tf.linalg.qr(fed(np.eye(3)))[0]),
+    "triangular_solve": (
+        linalg,
+        lambda: tf.linalg.triangular_solve(fed(np.eye(3)), fed(np.ones((3, 1)))),
+    ),
+    "tridiagonal_solve": (
+        solving,
+        lambda: tf.linalg.tridiagonal_solve(fed(np.ones((3, 4))), fed(np.ones((4, 1)))),
+    ),
+    "sqrtm": (factors, lambda: tf.linalg.sqrtm(fed(np.array([[1.0, 1.0], [0.0, 1.0]])))),
+    "logsumexp": (scan, lambda: tf.math.cumulative_logsumexp(fed([1.0, 2.0, 3.0]))),
+    "ragged_range": (ragged, lambda: tf.ragged.range(fed([3, 4])).values),
+    "max_pool": (patches, lambda: tf.nn.max_pool(fed(np.ones((1, 4, 4, 1))), 2, 1, "VALID")),
+    "dilation2d": (
+        morphology,
+        lambda: tf.nn.dilation2d(
+            fed(np.ones((1, 4, 4, 1))), np.ones((2, 2, 1)), [1, 1, 1, 1], [1, 1, 1, 1], "VALID"
+        ),
+    ),
+    "set_diag": (matrix_parts, lambda: tf.linalg.diag(fed([1.0, 2.0]), k=1)),
+    "product": (blocks, lambda: tf.matmul(fed(np.eye(300)), fed(np.eye(300)))),
+    "sparse updates": (training_ops, lambda: repeated_updates()),
     "index_shuffle": (index_shuffle, lambda: shuffled(7)),
     "long index_shuffle": (index_shuffle, lambda: shuffled(1 << 20)),
 }
@@ -174,6 +225,20 @@ def shuffled(highest: int) -> Any:
         max_index=fed(np.int64(highest)),
         rounds=4,
     )
+
+
+def repeated_updates() -> Any:
+    """A sparse update that names one row again."""
+    variable = tf.get_variable("updated", [4], initializer=tf.zeros_initializer())
+    slot = tf.get_variable("slot", [4], initializer=tf.ones_initializer())
+    with tf.control_dependencies([variable.initializer, slot.initializer]):
+        return tf.raw_ops.SparseApplyAdagrad(
+            var=variable._ref(),
+            accum=slot._ref(),
+            lr=1.0,
+            grad=fed(np.ones(3, np.float32)),
+            indices=fed(np.array([1, 1, 2])),
+        )
 
 
 STRINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
@@ -196,6 +261,11 @@ STRINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "regex_full_match": (values, lambda: tf.strings.regex_full_match(fed(["aaa", "b"]), "a*")),
     "sparse_cross": (sparse_cross, lambda: tf.sparse.cross([fed([["a"]]), fed([["b"]])]).values),
     "format": (summarize, lambda: tf.strings.format("{}", fed([1.0, 2.0]), summarize=-1)),
+    "to_hash_bucket": (hashing, lambda: tf.strings.to_hash_bucket_fast(fed(["a", "b"]), 10)),
+    "unsorted_segment_join": (
+        splitting,
+        lambda: tf.strings.unsorted_segment_join(fed(["a", "b"]), [0, 0], 1),
+    ),
     "to_number": (values, lambda: tf.string_to_number(fed(["1", "2"]))),
     "substr": (values, lambda: tf.substr(fed(["abc", "def"]), 0, 2)),
 }
@@ -227,6 +297,8 @@ def gate(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Ite
     module, _ = (KERNELS | OTHERS | STRINGS)[request.getfixturevalue("kind")]
     monkeypatch.setattr(module, "check_step", made.check)
     monkeypatch.setattr(selection, "SORTED_AT_ONCE", 1)
+    monkeypatch.setattr(common, "BLOCK", 1)
+    monkeypatch.setattr(linalg, "MOST_WORK", 1)
     yield made
     made.closed = False
 

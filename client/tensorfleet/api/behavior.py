@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from tensorfleet.graph import functional_flow
+
 
 def disable_v2_behavior() -> None:
     """Does nothing: graphs and sessions are what there is."""
@@ -22,7 +24,8 @@ def disable_v2_tensorshape() -> None:
 
 
 def disable_control_flow_v2() -> None:
-    """Does nothing: loops and branches are made of Switch, Merge, Enter and Exit."""
+    """Has loops and branches made of Switch, Merge, Enter and Exit, as is the default."""
+    functional_flow.enable(False)
 
 
 def disable_tensor_equality() -> None:
@@ -30,7 +33,11 @@ def disable_tensor_equality() -> None:
 
 
 def enable_control_flow_v2() -> None:
-    """Does nothing: loops and branches stay made of Switch, Merge, Enter and Exit, and compute the same."""
+    """Has loops and branches made as functions, called by If, Case and While.
+
+    They compute the same, have gradients of all orders, and each runs as a whole on one device.
+    """
+    functional_flow.enable(True)
 
 
 def enable_eager_execution(
@@ -84,8 +91,8 @@ def enable_v2_tensorshape() -> NoReturn:
 
 
 def control_flow_v2_enabled() -> bool:
-    """False: loops and branches are made of Switch, Merge, Enter and Exit."""
-    return False
+    """Whether `enable_control_flow_v2` was called last."""
+    return functional_flow.is_enabled()
 
 
 def executing_eagerly() -> bool:

@@ -12,6 +12,7 @@ from tensorfleet.cli import status
 from tensorfleet.cli.local_process import dump_stacks, listener
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core import errors
+from tensorfleet.core.printable import printable
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 
@@ -54,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         if flags.task:
             address = address_of(flags.task, address, flags.timeout)
-        print(ask(address, flags.timeout))
+        print(printable(ask(address, flags.timeout)))
     except (errors.OpError, ValueError) as error:
         message = error.message if isinstance(error, errors.OpError) else str(error)
         print(f"tensorfleet stacks: {message}", file=sys.stderr)

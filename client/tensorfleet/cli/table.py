@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensorfleet.core.printable import printable
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose columns are as wide as their widest cell; the last column is not padded."""
-    lines = [list(head), *map(list, rows)]
+    """A table whose columns are as wide as their widest cell; the last column is not padded.
+
+    Cells may have names that other clients have chosen, which get no say in how a terminal shows them.
+    """
+    lines = [list(head), *([printable(cell).replace("\n", "\\n") for cell in row] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head) - 1)]
     return "\n".join(
         "  ".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.autodiff.custom_gradient import custom_gradient
 from tensorfleet.core.structures import flatten
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.ops.array.joining import concat, split
@@ -88,6 +89,18 @@ class LSTMBlockCell(LSTMCell):
             name=name,
             dtype=dtype,
         )
+
+    _peepholes = "ifo"
+
+    def _clipped(self, c: Any) -> Any:
+        """The limited state; its gradient is that of the state without limits, as that of the fused op."""
+        limited = super()._clipped
+
+        @custom_gradient
+        def clip(c: Any) -> Any:
+            return limited(c), lambda grad: grad
+
+        return clip(c)
 
 
 class GRUBlockCellV2(GRUCell):

@@ -20,6 +20,9 @@ from tensorfleet.proto import attr_value_pb2
 AttrValue = attr_value_pb2.AttrValue
 NameAttrList = attr_value_pb2.NameAttrList
 
+MAX_ITEMS = 1 << 20
+"""Limit on the values of a list."""
+
 MAX_UNROLLED = 16 << 20
 """Bytes up to which a constant of one repeated element becomes an array of its own."""
 
@@ -74,7 +77,11 @@ def _append(item: Any, values: attr_value_pb2.AttrValue.ListValue) -> None:
 
 
 def from_proto(proto: attr_value_pb2.AttrValue) -> Any:
-    """The Python value of a message; an empty message reads as an empty list."""
+    """The Python value of a message; an empty message reads as an empty list.
+
+    Raises:
+        ValueError, TypeError: it contradicts itself, or has too many values.
+    """
     match proto.WhichOneof("value"):
         case "type":
             return dtypes.from_enum(proto.type)
@@ -95,6 +102,9 @@ def from_proto(proto: attr_value_pb2.AttrValue) -> Any:
         case "placeholder":
             raise ValueError(f"Attribute placeholder {proto.placeholder!r} outside of a function body")
     values = proto.list
+    for _, items in values.ListFields():
+        if len(items) > MAX_ITEMS:
+            raise ValueError(f"It is a list of {len(items)} values, of which there may be {MAX_ITEMS}")
     return (
         [dtypes.from_enum(t) for t in values.type]
         or list(values.i)

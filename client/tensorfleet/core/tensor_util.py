@@ -7,7 +7,7 @@ in the field of its type, where the last one stands for all that are missing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -28,6 +28,7 @@ __all__ = [
     "elements_proto",
     "make_ndarray",
     "make_tensor_proto",
+    "put",
     "string_bytes",
     "strings_from_bytes",
     "to_proto",
@@ -35,6 +36,7 @@ __all__ = [
 
 _MAX_ELEMENTS = 2**63 - 1
 _LARGE = 1 << 20  # bytes
+_PART = 1 << 16  # numbers or strings that are taken at a time
 _COPIES = 3  # of a tensor: its bytes, those in the message, and those in a message around it
 _MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
 
@@ -143,13 +145,38 @@ def elements_proto(array: np.ndarray[Any, Any]) -> TensorProto:
 
 
 def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, ...]) -> TensorProto:
+    return _message(dt, dims, tensor_content=_content(array, dt))
+
+
+def _content(array: np.ndarray[Any, Any] | np.generic, dt: DType) -> bytes:
     if array.nbytes > _MAX_CONTENT:
         raise ValueError("Cannot create a tensor proto whose content is larger than 2GB.")
     if not array.dtype.isnative:
         array = array.astype(dt.np)
     if array.nbytes >= _LARGE:
         np.empty(_COPIES * array.nbytes, np.uint8)  # raises MemoryError; without memory protobuf crashes
-    return _message(dt, dims, tensor_content=array.tobytes())
+    return array.tobytes()
+
+
+def put(array: np.ndarray[Any, Any] | np.generic, proto: TensorProto) -> bool:
+    """Puts an array of very many bytes, or strings, into a message, as raw bytes; False if it is not such."""
+    dt = dtypes.from_numpy(array.dtype)
+    if array.size > 1 and not any(array.strides):
+        return False
+    if dt is dtypes.string:
+        if array.size < _PART or isinstance(np.asarray(array).flat[0], VariantTensorDataProto):
+            return False
+        content = string_bytes(np.asarray(array))
+        if len(content) > _MAX_CONTENT:
+            raise ValueError("Cannot create a tensor proto whose content is larger than 2GB.")
+        proto.tensor_content = content
+    elif array.nbytes < _LARGE:
+        return False
+    else:
+        proto.tensor_content = _content(array, dt)
+    proto.dtype = dt.enum  # type: ignore[assignment]
+    proto.tensor_shape.CopyFrom(_shape_proto(array.shape))
+    return True
 
 
 def _one_by_one(array: np.ndarray[Any, Any], dt: DType, dims: tuple[int, ...]) -> TensorProto:
@@ -188,13 +215,14 @@ def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
     dt = _tensor_type(tensor.dtype)
     dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
     count = _count(dims, tensor.tensor_shape.unknown_rank)
+    content = tensor.tensor_content  # a copy, each time
     if dt is dtypes.string:
-        if tensor.tensor_content:
-            return strings_from_bytes(tensor.tensor_content, count).reshape(dims)
+        if content:
+            return strings_from_bytes(content, count).reshape(dims)
         strings = _padded(string_arrays.vector(tensor.string_val), count, b"", dims, unrolled)
         return strings.reshape(dims)
-    if tensor.tensor_content:
-        return _from_content(tensor.tensor_content, dt, count, dims).reshape(dims)
+    if content:
+        return _from_content(content, dt, count, dims).reshape(dims)
     return _padded(_from_fields(tensor, dt), count, np.zeros((), dt.np)[()], dims, unrolled).reshape(dims)
 
 
@@ -248,7 +276,19 @@ def _from_fields(tensor: TensorProto, dt: DType) -> np.ndarray[Any, Any]:
     field, written = _FIELDS[dt]
     if field == "float8_val":
         return np.frombuffer(tensor.float8_val, dt.np).copy()
-    given: np.ndarray[Any, Any] = np.array(getattr(tensor, field))
+    values = getattr(tensor, field)
+    if len(values) <= _PART:
+        return _numbers(values, field, dt, written)
+    # A part at a time: NumPy takes them by one call, during which no other thread runs.
+    if dt.is_complex and len(values) % 2:
+        raise ValueError(f"{field} holds half a complex number")
+    parts = (values[begin : begin + _PART] for begin in range(0, len(values), _PART))
+    return np.concatenate([_numbers(part, field, dt, written) for part in parts])
+
+
+def _numbers(values: Sequence[Any], field: str, dt: DType, written: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The elements of a field as an array."""
+    given: np.ndarray[Any, Any] = np.array(values)
     if dt in dtypes.SMALL_INTEGER_DTYPES:
         small = given.astype(dt.np)
         if not np.array_equal(small.astype(given.dtype), given):
@@ -284,11 +324,14 @@ def _padded(
 
 def string_bytes(array: np.ndarray[Any, Any]) -> bytes:
     """The raw form of a string tensor: every length as a varint, then every string's bytes."""
-    items = [as_bytes(item) for item in array.ravel().tolist()]
-    lengths = list(map(len, items))
-    if max(lengths, default=0) < 0x80:
-        return bytes(lengths) + b"".join(items)
-    return b"".join(map(_varint, lengths)) + b"".join(items)
+    flat = array.ravel()
+    heads, bodies = [], []
+    for begin in range(0, flat.size, _PART):
+        items = [as_bytes(item) for item in flat[begin : begin + _PART].tolist()]
+        lengths = list(map(len, items))
+        heads.append(bytes(lengths) if max(lengths) < 0x80 else b"".join(map(_varint, lengths)))
+        bodies.append(b"".join(items))
+    return b"".join((*heads, *bodies))
 
 
 def _varint(number: int) -> bytes:
@@ -305,20 +348,25 @@ def strings_from_bytes(buf: bytes | bytearray | memoryview, n: int) -> np.ndarra
 
     Raises ValueError where `buf` ends too early or too late.
     """
-    lengths, start = _lengths(buf, n)
-    ends = list(accumulate(lengths, initial=start))
-    if ends[-1] != len(buf):
-        raise ValueError(f"{n} strings end at byte {ends[-1]}, but there are {len(buf)} bytes")
-    return string_arrays.vector([bytes(buf[begin:end]) for begin, end in pairwise(ends)])
+    lengths, end = _lengths(buf, n)
+    result = string_arrays.empty(n)
+    for first in range(0, n, _PART):
+        ends = list(accumulate(lengths[first : first + _PART], initial=end))
+        end = ends[-1]
+        if end <= len(buf):
+            result[first : first + _PART] = [bytes(buf[begin:until]) for begin, until in pairwise(ends)]
+    if end != len(buf):
+        raise ValueError(f"{n} strings end at byte {end}, but there are {len(buf)} bytes")
+    return result
 
 
-def _lengths(buf: bytes | bytearray | memoryview, n: int) -> tuple[list[int], int]:
+def _lengths(buf: bytes | bytearray | memoryview, n: int) -> tuple[Sequence[int], int]:
     """The first `n` varints of `buf`, and where they end."""
     if n > len(buf):
         raise ValueError(f"{n} strings need at least {n} bytes, but there are {len(buf)}")
     head = bytes(buf[:n])
     if head.isascii():
-        return list(head), n
+        return head, n
     lengths = []
     position = 0
     for _ in range(n):

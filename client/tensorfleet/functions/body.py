@@ -49,7 +49,7 @@ class BodyGraph(FuncGraph):
         super().__init__(outer, True, by_value, copied_effects)
         self.automatic = automatic
         self.made = 0
-        self._may_make_variables = may_make_variables
+        self.may_make_variables = may_make_variables
         self.results: list[Tensor] = []
         self.variables: list[Any] = []
         for key in _VARIABLES:
@@ -57,7 +57,7 @@ class BodyGraph(FuncGraph):
 
     def _before_variable(self, arguments: dict[str, Any]) -> None:
         self.made += 1
-        if not self._may_make_variables:
+        if not self.may_make_variables:
             raise ValueError("tf.function-decorated function tried to create variables on non-first call.")
         value = arguments.get("initial_value")
         if isinstance(value, Tensor) and value.op.graph is self:

@@ -9,9 +9,10 @@ from typing import Any
 from tensorfleet.core import structures
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.core.type_specs import TensorSpec
-from tensorfleet.functions import call_gradient
 from tensorfleet.functions.body import BodyGraph
 from tensorfleet.functions.call_node import add_call
+from tensorfleet.functions.definition_graph import SHAPES
+from tensorfleet.functions.naming import TRACED_CALL
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.effects import in_order
 from tensorfleet.graph.framework import control_dependencies
@@ -44,6 +45,7 @@ class ConcreteFunction:
         names: Sequence[str],
         label: str,
         may_make_variables: bool,
+        functional: bool = False,
     ) -> None:
         """Traces a function.
 
@@ -52,10 +54,13 @@ class ConcreteFunction:
             names: the names of these tensors, in their order.
             label: the function's name.
             may_make_variables: whether it may make variables.
+            functional: whether its conditionals and loops become If, Case and While.
         """
         self.structured_input_signature = tuple(args), dict(kwargs)
+        self._origin = function, args, kwargs, names, label
         outer = get_default_graph()
         self.graph = BodyGraph(outer, automatic=True, may_make_variables=may_make_variables)
+        self.graph.functional_flow = functional
         with self.graph.as_default():
             tensors = [
                 self.graph.add_argument(name, spec.dtype, spec.shape._dims)
@@ -74,10 +79,8 @@ class ConcreteFunction:
         self.graph.results = [leaf for leaf in ended if leaf is not None]
         self._argument_count = len(tensors)
         self.name = f"__inference_{label}_{next(_numbers)}"
-        self._label = label
         self._definition: FunctionDef | None = None
-        self._pair: call_gradient.Pair | None = None
-        _ = self.definition  # before gradients add to the body
+        self._functional: tuple[str, list[Tensor]] | None = None
 
     # What programs ask
 
@@ -181,6 +184,7 @@ class ConcreteFunction:
         graph = get_default_graph()
         self.add_to_graph(graph)
         op = self._operation(graph, [*tensors, *self.captured_inputs])
+        op.put_attr(SHAPES, [own.dims for own in self.outputs])
         for output, own in zip(op.outputs, self.outputs, strict=True):
             output.set_shape(own.dims)
         results = iter(op.outputs)
@@ -191,19 +195,35 @@ class ConcreteFunction:
     def _operation(self, graph: Graph, inputs: list[Tensor]) -> Operation:
         op_type = "StatefulPartitionedCall" if self.definition.signature.is_stateful else "PartitionedCall"
         op = add_call(graph, op_type, self.name, inputs, [output.dtype.base for output in self.outputs])
-        op.put_attr("_gradient_op_type", call_gradient.RULE.encode())
-        setattr(op, call_gradient.CALLED, self)
+        op.put_attr("_gradient_op_type", TRACED_CALL.encode())
         return op
 
-    def operations(self) -> Sequence[Operation]:
-        """Those of the body, without those of its gradient."""
-        return self.graph.get_operations() if self._pair is None else self._pair.body
+    def functional(self) -> tuple[str, list[Tensor]]:
+        """The function whose conditionals and loops are functions, too, so that it has gradients.
 
-    def pair(self) -> call_gradient.Pair:
-        """The function that also gives what its gradient needs, and that gradient; made once."""
-        if self._pair is None:
-            self._pair = call_gradient.Pair(self.graph, self._label, self.outputs)
-        return self._pair
+        Returns:
+            Its name, and the tensors that a call passes after those that a call of this one passes.
+        """
+        if self._functional is None:
+            self._functional = self._traced_again() if self._has_switches() else (self.name, [])
+        return self._functional
+
+    def _has_switches(self) -> bool:
+        return any(
+            op.type in ("Switch", "RefSwitch", "Enter", "RefEnter") for op in self.graph.get_operations()
+        )
+
+    def _traced_again(self) -> tuple[str, list[Tensor]]:
+        with self.graph.outer.as_default():
+            again = ConcreteFunction(*self._origin, may_make_variables=False, functional=True)
+        given = again.inputs[: self._argument_count]
+        passed = [again.graph.capture(tensor) for tensor in self.captured_inputs]
+        more = [tensor for tensor in again.captured_inputs if tensor not in self.captured_inputs]
+        arguments = [*given, *passed, *(again.graph.capture(tensor) for tensor in more)]
+        definition = definition_of(again.name, again.graph.get_operations(), arguments, again.outputs)
+        self.graph.outer._add_function(definition)
+        again.graph.add_functions(self.graph.outer)
+        return again.name, more
 
 
 def _as_result(leaf: Any) -> Tensor | None:

@@ -8,6 +8,9 @@ import re
 
 from tensorfleet.proto.function_pb2 import FunctionDef
 
+TRACED_CALL = "TracedFunctionCall"
+"""The key of the rule that differentiates calls of traced functions in the table of gradients."""
+
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.\\/-]")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,11 +153,10 @@ class FuncGraph(Graph):
         outer: Graph = self.outer
         while isinstance(outer, FuncGraph):
             outer = outer.outer
-        copies = {
-            inner.op: own.op
-            for own, inner in self._placeholders.items()
-            if own.op.graph is outer and own.value_index == 0
-        }
+        given = {inner: own for own, inner in self._placeholders.items() if own.op.graph is outer}
+        if tensor in given:
+            return given[tensor]
+        copies: dict[Operation, Operation] = {}
 
         def check(op: Operation) -> None:
             if op.type in _PLACEHOLDERS:
@@ -166,7 +165,7 @@ class FuncGraph(Graph):
                     f"{op!r}: a variable's initial value cannot depend on a function's arguments."
                 )
 
-        _copy(tensor.op, outer, copies, check)
+        _copy(tensor.op, outer, copies, check, given)
         return copies[tensor.op].outputs[tensor.value_index]
 
     def _before_variable(self, arguments: dict[str, Any]) -> None:
@@ -265,14 +264,20 @@ _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 
 
 def _copy(
-    root: Operation, target: Graph, copies: dict[Operation, Operation], check: Callable[[Operation], None]
+    root: Operation,
+    target: Graph,
+    copies: dict[Operation, Operation],
+    check: Callable[[Operation], None],
+    given: Mapping[Tensor, Tensor] | None = None,
 ) -> None:
     """Copies an operation of another graph to `target`, with all that it depends on.
 
     Args:
         copies: what has been copied already; gets what is copied now.
         check: raises an error for an operation that may not be copied.
+        given: tensors of the target that stand for tensors of the other graph.
     """
+    known = given or {}
     pending = [root]
     while pending:
         op = pending[-1]
@@ -280,13 +285,15 @@ def _copy(
             pending.pop()
             continue
         sources = [
-            source for source in (*(t.op for t in op.inputs), *op.control_inputs) if source not in copies
+            source
+            for source in (*(t.op for t in op.inputs if t not in known), *op.control_inputs)
+            if source not in copies
         ]
         if sources:
             pending += sources
             continue
         check(op)
-        inputs = tuple(copies[t.op].outputs[t.value_index] for t in op.inputs)
+        inputs = tuple(known[t] if t in known else copies[t.op].outputs[t.value_index] for t in op.inputs)
         attrs = {key: value for key, value in op.attrs.items() if key != "_class"}
         with target.name_scope(None), target.control_dependencies(None):
             name = target.unique_name(op.name)

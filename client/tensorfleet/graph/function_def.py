@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tensorfleet.core import shapes
 from tensorfleet.graph.operation import Operation
@@ -21,6 +21,7 @@ def definition_of(
     outputs: Sequence[Tensor],
     output_names: Sequence[str] | None = None,
     keeps_effects: bool = True,
+    replaced: Mapping[Tensor, Tensor] | None = None,
 ) -> FunctionDef:
     """The definition of a function.
 
@@ -34,7 +35,9 @@ def definition_of(
             case.
         keeps_effects: whether to name the operations with state, so that they run though no result needs
             them.
+        replaced: tensors that the operations take, and results, by what stands for them.
     """
+    instead = replaced or {}
     definition = FunctionDef()
     signature = definition.signature
     signature.name = name
@@ -62,7 +65,7 @@ def definition_of(
         op.fill_node_def(node)
         node.name = renamed[op]
         del node.input[:]
-        node.input.extend(texts[tensor] for tensor in op.inputs)
+        node.input.extend(texts[instead.get(tensor, tensor)] for tensor in op.inputs)
         node.input.extend(f"^{renamed[control]}" for control in op.control_inputs if control in renamed)
         if "_class" in node.attr:
             groups = node.attr["_class"].list.s
@@ -74,7 +77,7 @@ def definition_of(
                 definition.control_ret[node.name] = node.name
     for result, tensor in zip(result_names, outputs, strict=True):
         signature.output_arg.add(name=result, type=tensor.dtype.base.enum)
-        definition.ret[result] = texts[tensor]
+        definition.ret[result] = texts[instead.get(tensor, tensor)]
     return definition
 
 

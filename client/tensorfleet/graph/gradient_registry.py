@@ -33,6 +33,7 @@ _without_rule: set[str] = set()
 _loaded = False
 _begun = False
 _load_rules: Callable[[], None] | None = None
+_more_rules: list[Callable[[], None]] = []
 _gradients: Callable[..., list[Any]] | None = None
 _loading = threading.RLock()  # modules that are loaded may ask for rules themselves
 
@@ -172,6 +173,11 @@ def serve(load_rules: Callable[[], None], gradients: Callable[..., list[Any]]) -
     _load_rules, _gradients = load_rules, gradients
 
 
+def serve_more(load_rules: Callable[[], None]) -> None:
+    """Registers what imports rules that lie above backpropagation, as they call it themselves."""
+    _more_rules.append(load_rules)
+
+
 def gradients_within(ys: Any, xs: Any, **options: Any) -> list[Any]:
     """`tf.gradients`, for a rule that differentiates operations which it makes itself."""
     assert _gradients is not None
@@ -189,4 +195,6 @@ def load() -> None:
         assert _load_rules is not None, "import tensorfleet first"
         _begun = True
         _load_rules()
+        for more in _more_rules:
+            more()
         _loaded = True

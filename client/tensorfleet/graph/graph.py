@@ -53,6 +53,7 @@ class Graph(CollectingGraph):
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self._signatures: weakref.WeakSet[_Signatures] = weakref.WeakSet()
+        self.functional_flow = False  # whether conditionals and loops become If, Case and While
         self._functions: dict[str, function_pb2.FunctionDef] = {}
         self._function_gradients: dict[str, str] = {}
         self._defined: dict[str, DefinedFunction] = {}

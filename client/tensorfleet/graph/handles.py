@@ -12,12 +12,16 @@ DTYPE, DIMS = "_handle_dtype", "_handle_dims"
 _PASSING = frozenset(("Identity", "Enter", "Exit", "Switch", "Merge", "NextIteration"))
 """Ops that pass a handle on unchanged."""
 
+_LOOPS = frozenset(("While", "StatelessWhile"))
+"""Ops that give each of their values at its place."""
+
 
 def variable_of(handle: RuleTensor) -> tuple[DType, Dims] | None:
     """The dtype and the static shape of a handle's variable; None if the op that made it is not found."""
     made_by = handle.op
-    while made_by.type in _PASSING:
-        made_by = made_by.inputs[0].op
+    while made_by.type in _PASSING or made_by.type in _LOOPS:
+        handle = made_by.inputs[handle.value_index if made_by.type in _LOOPS else 0]
+        made_by = handle.op
     if made_by.type == "VarHandleOp":
         return made_by.attrs["dtype"], made_by.attrs["shape"]
     if DTYPE in made_by.attrs:

@@ -205,6 +205,18 @@ class Operation:
             self.outputs.append(tensor)
         self._changed()
 
+    def call_instead(self, opdef: OpDef) -> None:
+        """Makes this the call of another function, which has the same arguments."""
+        self.opdef, self.type = opdef, opdef.name
+        self._changed()
+
+    def add_inputs(self, tensors: Sequence[Tensor]) -> None:
+        """Adds inputs for a gradient, later; the operation's attributes are for the caller to change."""
+        self.inputs = (*self.inputs, *tensors)
+        for tensor in tensors:
+            tensor._consumers.append(self)
+        self._changed()
+
     def _add_control_input(self, op: Operation) -> None:
         self._add_control_inputs([op])
 

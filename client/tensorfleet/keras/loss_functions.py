@@ -138,5 +138,5 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
 
 
 def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
-    """Minus the cosine of the angle between targets and predictions, a loss."""
-    return -cosine_similarity(y_true, y_pred, axis)
+    """`cosine_similarity`, without a minus, as in TensorFlow 1.15: as a loss it turns vectors apart."""
+    return cosine_similarity(y_true, y_pred, axis)

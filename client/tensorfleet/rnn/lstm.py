@@ -81,9 +81,8 @@ class LSTMCell(UnitsCell):
             "bias", [4 * units], initializer=zeros_initializer(self.dtype or "float32")
         )
         if self._use_peepholes:
-            self._w_f_diag = self.add_weight("w_f_diag", [units], initializer=made)
-            self._w_i_diag = self.add_weight("w_i_diag", [units], initializer=made)
-            self._w_o_diag = self.add_weight("w_o_diag", [units], initializer=made)
+            weights = {g: self.add_weight(f"w_{g}_diag", [units], initializer=made) for g in self._peepholes}
+            self._w_f_diag, self._w_i_diag, self._w_o_diag = (weights[gate] for gate in "fio")
         if self._num_proj:
             self._proj_kernel = self.add_weight(
                 "projection/kernel",
@@ -92,6 +91,14 @@ class LSTMCell(UnitsCell):
                 partitioner=self._proj_partitioner,
             )
         self.built = True
+
+    _peepholes = "fio"
+    """The gates' peepholes, in the order in which their variables are made."""
+
+    def _clipped(self, c: Any) -> Any:
+        """The cell's state within its limits."""
+        assert self._cell_clip is not None
+        return clip_by_value(c, -self._cell_clip, self._cell_clip)
 
     def call(self, inputs: Any, state: Any) -> Any:
         check_inputs_and_state(inputs, state)
@@ -107,7 +114,7 @@ class LSTMCell(UnitsCell):
             f, i = f + self._w_f_diag * c, i + self._w_i_diag * c
         new_c = apply_one("Sigmoid", f) * c + apply_one("Sigmoid", i) * self._activation(j)
         if self._cell_clip is not None:
-            new_c = clip_by_value(new_c, -self._cell_clip, self._cell_clip)
+            new_c = self._clipped(new_c)
         if self._use_peepholes:
             o = o + self._w_o_diag * new_c
         new_h = apply_one("Sigmoid", o) * self._activation(new_c)

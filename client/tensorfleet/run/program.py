@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from tensorfleet.run import hook, older_names
+from tensorfleet.run import hook, older_arrays, older_names
 
 WRONG_USAGE = 2
 
@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tensorfleet run: {error}", file=sys.stderr)
         return WRONG_USAGE
     older_names.put_back()
+    older_arrays.put_back()
     if flags.module:
         if not flags.no_check:
             _tell_missing(flags.script, module=True)

@@ -86,6 +86,12 @@ class Security:
     metrics_tls: bool = False
     token_review: str = ""
 
+    def __post_init__(self) -> None:
+        if self.tls is not None and self.secret:
+            raise SecurityError(
+                "a process has TLS or a cluster secret, by which it knows others: it cannot have both"
+            )
+
     @property
     def authenticates(self) -> bool:
         """Whether a task with these settings authenticates its callers."""

@@ -56,6 +56,7 @@ def connect(target: str, config: ConfigProto) -> Transport:
     Raises:
         NotFoundError: the target is of no known form.
         ImportError: no target is given, and the service is not installed.
+        UnauthenticatedError: there is a cluster secret, and nobody there has proven to know it.
         UnavailableError: no server answers within 30 seconds.
         DeadlineExceededError: the same within `config.operation_timeout_in_ms`, where that is set.
     """
@@ -71,19 +72,36 @@ def connect(target: str, config: ConfigProto) -> Transport:
 
     channel = transport_grpc.Channel(address_of(target), config)
     endpoint = channel.endpoint()  # by gRPC, too, errors say which task it is
-    if os.environ.get(FORCE_VARIABLE) != "grpc" and endpoint is not None:
+    why: list[errors.OpError] = []
+    by_calls = os.environ.get(FORCE_VARIABLE) == "grpc"
+    if not by_calls and endpoint is not None:
         from tensorfleet.session.stream_route import find_route, route_by_grpc
         from tensorfleet.session.transport_stream import StreamTransport
 
-        connection = None
-        if endpoint.stream_address:
-            connection = find_route(endpoint, address_of(target), channel.security)
-        if connection is None and endpoint.connects:
-            connection = route_by_grpc(endpoint, address_of(target), channel.security)
-        if connection is not None:
-            channel.close()
-            return StreamTransport(connection, endpoint, target, config)
+        for there_is, route in ((endpoint.stream_address, find_route), (endpoint.connects, route_by_grpc)):
+            if there_is:
+                connection = route(endpoint, address_of(target), channel.security)
+                if not isinstance(connection, errors.OpError):
+                    channel.close()
+                    return StreamTransport(connection, endpoint, target, config)
+                why.append(connection)
+    if not by_calls and channel.security.secret:
+        channel.close()
+        raise _unproven(address_of(target), why)
     return transport_grpc.GrpcTransport(channel, target, config)
+
+
+def _unproven(address: str, why: Sequence[errors.OpError]) -> errors.OpError:
+    """The error where only single calls are left, of which the caller alone would prove who it is."""
+    if why and why[-1].error_code in (errors.UNAUTHENTICATED, errors.PERMISSION_DENIED):
+        return why[-1]
+    reasons = "; ".join(error.message for error in why) or "it has no stream"
+    return errors.UnauthenticatedError(
+        None,
+        None,
+        f"Nobody at {address} has proven to know the cluster secret: {reasons}. "
+        f"{FORCE_VARIABLE}=grpc trusts whoever answers.",
+    )
 
 
 _own_servers: list[Callable[[str, ConfigProto], Transport | None]] = []

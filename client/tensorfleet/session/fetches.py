@@ -33,6 +33,7 @@ class Expansion(NamedTuple):
 
 
 _expansions: list[Expansion] = []
+_present: Callable[[Any], Any] | None = None
 
 
 def register_session_run_conversion_functions(
@@ -67,6 +68,12 @@ def expansion_of(value: Any) -> Expansion | None:
     return None
 
 
+def present_by(function: Callable[[Any], Any] | None) -> None:
+    """Has what sessions return for a tensor go through `function`, where it is run anew; None ends it."""
+    global _present
+    _present = function
+
+
 def _no_session() -> None:
     return None
 
@@ -76,7 +83,8 @@ class Fetches:
 
     Attributes:
         elements: tensors and operations, in the order of their first appearance.
-        is_plain: whether values are results as they are: none is the handle of a kept tensor, or quantized.
+        is_plain: whether values are results as they are: none is the handle of a kept tensor, quantized, or
+            presented as something else.
         build: takes one value for each element.
 
     Raises:
@@ -135,6 +143,10 @@ class Fetches:
             self.is_plain = False
             name = element.dtype.base.name
             return lambda values: np.asarray(values[place])[name][()]  # TensorFlow gives plain integers
+        if _present is not None and isinstance(element, Tensor):
+            self.is_plain = False
+            present = _present
+            return lambda values: present(values[place])
         return lambda values: values[place]
 
     def _sequence(self, make: Callable[[Iterable[Any]], Any], fetches: Iterable[Any]) -> Build:

@@ -20,10 +20,14 @@ from tensorfleet.session.timeouts import CONNECT_SECONDS, ROUTE_SECONDS
 
 _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, errors.OpError)
 
+_REFUSALS = (errors.UNAUTHENTICATED, errors.PERMISSION_DENIED)
+
 _logger = logging.getLogger("tensorfleet")
 
 
-def find_route(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -> MasterConnection | None:
+def find_route(
+    endpoint: fleet_pb2.Endpoint, address: str, security: Security
+) -> MasterConnection | errors.OpError:
     """A connection to the endpoint's task, whichever of its addresses answers first.
 
     Args:
@@ -32,9 +36,10 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -
         security: what this client shows, and asks for.
 
     Returns:
-        None if no address leads to this very process of the task within 3 seconds; the log tells why.
+        The error, which the log tells, too, if no address leads to this very process of the task within 3
+        seconds: a refusal, if there is one.
     """
-    failures: list[str] = []
+    failures: list[errors.OpError] = []
     local = [a for a in endpoint.stream_address if a.startswith("unix:")]
     for candidate in local:  # answers at once, or is on another machine
         found = _try(candidate, endpoint.incarnation, CONNECT_SECONDS, security, host_of(address))
@@ -42,7 +47,7 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -
             return found
         failures.append(found)
     routes = _routes(endpoint, address)
-    answers: SimpleQueue[MasterConnection | str] = SimpleQueue()
+    answers: SimpleQueue[MasterConnection | errors.OpError] = SimpleQueue()
     race = _Race(answers)
     for candidate in routes:
         threading.Thread(
@@ -55,40 +60,43 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -
         try:
             found = answers.get(timeout=max(end - time.monotonic(), 0))
         except Empty:
-            failures.append(f"no answer within {ROUTE_SECONDS:g} s from " + ", ".join(routes))
+            failures.append(_unreached(f"no answer within {ROUTE_SECONDS:g} s from " + ", ".join(routes)))
             break
         if isinstance(found, MasterConnection):
             race.end()
             return found
         failures.append(found)
     race.end()
+    why = "; ".join(failure.message for failure in failures)
     _logger.info(
-        "%s at %s is used by gRPC, as its stream endpoint cannot be reached: %s",
-        endpoint.task,
-        address,
-        "; ".join(failures),
+        "%s at %s is used by gRPC, as its stream endpoint cannot be reached: %s", endpoint.task, address, why
     )
-    return None
+    return next((e for e in failures if e.error_code in _REFUSALS), _unreached(why))
 
 
-def route_by_grpc(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -> MasterConnection | None:
-    """A connection that is a call by gRPC; None if there cannot be one, and the log tells why."""
+def route_by_grpc(
+    endpoint: fleet_pb2.Endpoint, address: str, security: Security
+) -> MasterConnection | errors.OpError:
+    """A connection that is a call by gRPC; the error, which the log tells, too, if there cannot be one."""
     found = _try(f"{BY_GRPC}{address}", endpoint.incarnation, ROUTE_SECONDS, security)
-    if isinstance(found, MasterConnection):
-        return found
-    _logger.info("%s at %s is used by single calls: %s", endpoint.task, address, found)
-    return None
+    if not isinstance(found, MasterConnection):
+        _logger.info("%s at %s has no call that stays: %s", endpoint.task, address, found.message)
+    return found
+
+
+def _unreached(why: str) -> errors.OpError:
+    return errors.UnavailableError(None, None, why)
 
 
 class _Race:
     """Takes answers until it ends, and closes the connections that come too late."""
 
-    def __init__(self, answers: SimpleQueue[MasterConnection | str]) -> None:
+    def __init__(self, answers: SimpleQueue[MasterConnection | errors.OpError]) -> None:
         self._answers = answers
         self._ended = False
         self._lock = threading.Lock()
 
-    def enter(self, answer: MasterConnection | str) -> None:
+    def enter(self, answer: MasterConnection | errors.OpError) -> None:
         with self._lock:
             if not self._ended:
                 self._answers.put(answer)
@@ -102,7 +110,7 @@ class _Race:
             _close(self._answers.get())
 
 
-def _close(answer: MasterConnection | str) -> None:
+def _close(answer: MasterConnection | errors.OpError) -> None:
     if isinstance(answer, MasterConnection):
         answer.close()
 
@@ -119,13 +127,13 @@ def _routes(endpoint: fleet_pb2.Endpoint, address: str) -> list[str]:
 
 def _try(
     address: str, incarnation: int, timeout: float, security: Security, host: str = ""
-) -> MasterConnection | str:
+) -> MasterConnection | errors.OpError:
     """A connection to this very process, or why there is none."""
     try:
         connection = MasterConnection(address, security, timeout, host, incarnation)
     except _FAILURES as error:
-        return error.message if isinstance(error, errors.OpError) else f"{address}: {error}"
+        return error if isinstance(error, errors.OpError) else _unreached(f"{address}: {error}")
     if connection.incarnation == incarnation:
         return connection
     connection.close()
-    return f"{address}: another task, or the same after a restart"
+    return _unreached(f"{address}: another task, or the same after a restart")

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, errors, tensor_util
+from tensorfleet.core.printable import told
 from tensorfleet.wire.limits import SHARED_FROM_BYTES, SMALL_BYTES
 from tensorfleet.wire.shared_memory import PLACE, Arena
 
@@ -274,7 +275,7 @@ def pushed_edges(frame: Frame) -> tuple[int, ...]:
 
 def pack_error(error: errors.OpError) -> tuple[int, bytes]:
     """The code and text of an error, for an ERROR or ABORT frame."""
-    return error.error_code, error.message.encode("utf-8", "backslashreplace")
+    return error.error_code, told(error.message).encode()
 
 
 def unpack_error(frame: Frame) -> errors.OpError:

@@ -7,6 +7,7 @@
 #include "arithmetic.h"
 #include "kernels.h"
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -482,11 +483,12 @@ static float log_of(float x) { return log_(x); }
 
 INLINE void max_of(const long lanes, const float *x, long y_step, long x_step, long height, long width, float *out) {
   float highest[LANES];
-  for (long c = 0; c < lanes; c++) highest[c] = -INFINITY;
+  for (long c = 0; c < lanes; c++) highest[c] = -FLT_MAX;
   for (long i = 0; i < height; i++)
     for (long j = 0; j < width; j++) {
       const float *at = x + i * y_step + j * x_step;
-      for (long c = 0; c < lanes; c++) highest[c] = maximum_(highest[c], at[c]);
+      /* As in TensorFlow, a NaN is never the greatest, and neither is minus infinity. */
+      for (long c = 0; c < lanes; c++) highest[c] = choose(at[c] > highest[c], at[c], highest[c]);
     }
   for (long c = 0; c < lanes; c++) out[c] = highest[c];
 }

@@ -4,30 +4,15 @@
 
 #include <string.h>
 
-#define CONCAT_(a, b) a##b
-#define CONCAT(a, b) CONCAT_(a, b)
-#define INLINE static inline __attribute__((always_inline))
-
-#if defined(__AVX512F__)
-#define WIDTH 16
-#elif defined(__AVX__)
-#define WIDTH 8
-#else
-#define WIDTH 4
-#endif
-#define COLUMNS (2 * WIDTH)
-
-typedef float vector __attribute__((vector_size(4 * WIDTH)));
-typedef float anywhere __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
-
-INLINE vector load(const float *from) { return (vector)(*(const anywhere *)from); }
-INLINE void store(float *to, vector v) { *(anywhere *)to = (anywhere)v; }
+#include "vectors.h"
 
 /* The tail of a row is written by way of a buffer. */
 INLINE void store_some(float *to, vector first, vector second, long wanted) {
   if (wanted >= COLUMNS) {
     store(to, first);
     store(to + WIDTH, second);
+  } else if (wanted == WIDTH) {
+    store(to, first);
   } else {
     float buffer[COLUMNS];
     store(buffer, first);

@@ -1,5 +1,5 @@
-/* Convolutions of tiles of 2x2 pixels after Winograd: of 3x3 filters 16 multiplications in place of 36, of 5x5 49 in
- * place of 100. The points of some tiles stay in the second cache while they are multiplied.
+/* Convolutions of tiles after Winograd: of 3x3 filters and 2x2 pixels 16 multiplications in place of 36, of 5x5 filters and 4x4
+ * pixels 121 in place of 400. The points of some tiles stay in the second cache while they are multiplied.
  *
  * Sums of points differ from direct sums in the last places of the largest number that a tile sees; sums of integers
  * are exact, as nothing but halves is multiplied by. What is not finite spreads within a tile, and a point may be too
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "pool.h"
+#include "tiles.h"
 
 const struct winograd *winograd = &winograd_base;
 
@@ -29,7 +30,9 @@ const struct winograd *winograd = &winograd_base;
 struct run {
   struct convolution *c; /* with the output's height and width as those of whole tiles */
   long out_height, out_width;
-  long taps, points, wide, block; /* tiles of a row, and at a time */
+  long taps, tile, points;
+  enum kind first_kind, last_kind;
+  long wide, block; /* tiles of a row, and at a time */
   float *filters;
   unsigned char *finite;
   int is_finite;
@@ -40,34 +43,41 @@ int winograd_takes(const struct convolution *c) {
   if (taps != c->window_width || (taps != 3 && taps != 5) || c->stride_height != 1 || c->stride_width != 1 ||
       c->dilation_height != 1 || c->dilation_width != 1 || c->depth % CHANNELS || c->filters % CHANNELS)
     return 0;
-  const long points = POINTS_OF(taps) * POINTS_OF(taps), high = (c->out_height + 1) / 2, wide = (c->out_width + 1) / 2;
+  const long points = POINTS_OF(taps) * POINTS_OF(taps), tile = TILE_OF(taps);
+  const long high = (c->out_height + tile - 1) / tile, wide = (c->out_width + tile - 1) / tile;
   /* The sizes are below 2^30, as are depth and filters. */
   if (c->depth * c->filters > MOST_FILTERS / points) return 0;
   const double tiles = (double)high * (double)wide, pixels = (double)c->out_height * (double)c->out_width;
   return tiles * (double)c->count >= LEAST_TILES && tiles * (double)points * 1.25 < pixels * (double)(taps * taps);
 }
 
-/* `whole` as the convolution of whole tiles, in bands of them; 0 where that has no size. */
+static long whole_tiles(long size, long tile) { return (size + tile - 1) / tile * tile; }
+
+/* `whole` as the convolution of whole tiles, in bands of them; 0 where that has no size. `each` is how many numbers of a block a
+ * point of a tile has. */
 static int prepare(struct run *run, const struct convolution *c, struct convolution *whole, long numbers, long each) {
+  const long taps = c->window_height, tile = TILE_OF(taps), points = POINTS_OF(taps);
   *whole = *c;
-  whole->out_height += c->out_height % 2;
-  whole->out_width += c->out_width % 2;
+  whole->out_height = whole_tiles(c->out_height, tile);
+  whole->out_width = whole_tiles(c->out_width, tile);
   if (!make_padding(whole)) return 0;
   make_bands(whole, whole->out_height);
-  whole->band += whole->band % 2;
+  whole->band = whole_tiles(whole->band, tile);
   whole->bands = (whole->out_height + whole->band - 1) / whole->band;
-  const long points = POINTS_OF(c->window_height);
-  long block = numbers / each / LEAST_BLOCK * LEAST_BLOCK; /* each tile has so many numbers */
-  if (block > MOST_BLOCK) block = MOST_BLOCK;
-  if (block < LEAST_BLOCK) block = LEAST_BLOCK;
   *run = (struct run){.c = whole,
                       .out_height = c->out_height,
                       .out_width = c->out_width,
-                      .taps = c->window_height,
+                      .taps = taps,
+                      .tile = tile,
                       .points = points * points,
-                      .wide = whole->out_width / 2,
-                      .block = block,
+                      .first_kind = taps == 3 ? ALL : BOTH,
+                      .last_kind = taps == 3 ? ALL : ODD,
+                      .wide = whole->out_width / tile,
                       .is_finite = 1};
+  long block = numbers / (MOST_DOWN * points * each) / LEAST_BLOCK * LEAST_BLOCK;
+  if (block > MOST_BLOCK) block = MOST_BLOCK;
+  if (block < LEAST_BLOCK) block = LEAST_BLOCK;
+  run->block = block;
   return 1;
 }
 
@@ -93,49 +103,73 @@ static const float *images_from(const struct convolution *c, long image, long fi
   return c->images + (image * c->height + (row < c->height ? row : c->height)) * c->width * c->depth;
 }
 
+/* sums [count, filters] = in [count, depth] times the panels of one point. */
+static void multiply_point(const float *in, long count, long depth, const float *panels, long filters, float *sums) {
+  /* Of nearly equal height: in a low one, the sums wait for each other. */
+  const long made = (count + TILE_ROWS - 1) / TILE_ROWS, low = count / made, higher = count % made;
+  for (long f = 0; f < filters; f += tiles->columns, panels += depth * tiles->columns)
+    for (long i = 0, t = 0, rows; i < made; i++, t += rows) {
+      rows = low + (i < higher);
+      tiles->matrix(in + t * depth, rows, depth, depth, panels, 0, sums + t * filters + f, filters,
+                    filters - f < tiles->columns ? filters - f : tiles->columns);
+    }
+}
+
+/* One kind of points of a band of an image; 0 where a number of the output is not finite. */
+static int convolve_band(const struct run *run, enum kind kind, long image, long first, const float *in, float *images,
+                         float *sums) {
+  const struct convolution *c = run->c;
+  const long apart = run->block * c->depth + LINE, sums_apart = run->block * c->filters + LINE, tile = run->tile;
+  const long across = POINTS_OF(run->taps), points = DOWN_OF(kind) * across;
+  const long pitch = c->padded_width * c->depth, out_pitch = run->out_width * c->filters;
+  const long panels = (c->filters + tiles->columns - 1) / tiles->columns * tiles->columns * c->depth;
+  const float *filters = run->filters + FIRST_POINT(kind) * across * panels;
+  const float *images_end = c->images + c->count * c->height * c->width * c->depth;
+  const float *out_end = c->out + c->count * run->out_height * out_pitch;
+  const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
+  float *out = c->out + (image * run->out_height + first) * out_pitch;
+  const long all = rows / tile * run->wide;
+  int is_finite = 1;
+  const float *next = images_from(c, image, first + rows), *next_out = out;
+  for (long from = 0; from < all; from += run->block) {
+    const long to = all - from < run->block ? all : from + run->block;
+    for (long t = from, some; t < to; t += some) {
+      const long y = t / run->wide * tile, x = t % run->wide;
+      some = to - t < run->wide - x ? to - t : run->wide - x;
+      winograd->images(in + y * pitch + tile * x * c->depth, pitch, c->depth, some, c->depth, kind,
+                       images + (t - from) * c->depth, apart);
+    }
+    for (long p = 0; p < points; p++) {
+      next = fetch(next, images_end, tile * tile * run->block * c->depth / points);
+      next_out = fetch_to_write(next_out, out_end, tile * tile * run->block * c->filters / points);
+      multiply_point(images + p * apart, to - from, c->depth, filters + p * panels, c->filters, sums + p * sums_apart);
+    }
+    for (long t = from, some; t < to; t += some) {
+      const long y = t / run->wide * tile, x = t % run->wide;
+      some = to - t < run->wide - x ? to - t : run->wide - x;
+      is_finite &= winograd->output(sums + (t - from) * c->filters, sums_apart, some, c->filters, kind,
+                                    out + y * out_pitch + tile * x * c->filters, out_pitch,
+                                    run->out_height - first - y, run->out_width - tile * x);
+    }
+  }
+  return is_finite;
+}
+
 /* Bands of images. */
 static void run_convolve(void *context, long begin, long end) {
   struct run *run = context;
   struct convolution *c = run->c;
-  const long apart = run->block * c->depth + LINE, sums_apart = run->block * c->filters + LINE;
-  float *buffer = band_buffer(c, c->band, (size_t)(run->points * (apart + sums_apart)));
+  const long points = MOST_DOWN * POINTS_OF(run->taps), apart = run->block * c->depth + LINE;
+  float *buffer = band_buffer(c, c->band, (size_t)(points * (apart + run->block * c->filters + LINE)));
   if (buffer == NULL) return;
-  float *images = buffer + band_size(c, c->band), *sums = images + run->points * apart;
-  const long pitch = c->padded_width * c->depth, out_pitch = run->out_width * c->filters;
-  const long panels = (c->filters + winograd->columns - 1) / winograd->columns * winograd->columns * c->depth;
-  const float *images_end = c->images + c->count * c->height * c->width * c->depth;
-  const float *out_end = c->out + c->count * run->out_height * out_pitch;
+  float *images = buffer + band_size(c, c->band), *sums = images + points * apart;
   for (long part = begin; part < end; part++) {
     const long image = part / c->bands, first = part % c->bands * c->band;
     const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
     const float *in = rows_of(c, image, first, rows, buffer);
-    float *out = c->out + (image * run->out_height + first) * out_pitch;
-    const long all = rows / 2 * run->wide;
-    int is_finite = 1;
-    const float *next = images_from(c, image, first + rows), *next_out = out;
-    for (long from = 0; from < all; from += run->block) {
-      const long to = all - from < run->block ? all : from + run->block;
-      for (long t = from, some; t < to; t += some) {
-        const long y = t / run->wide, x = t % run->wide;
-        some = to - t < run->wide - x ? to - t : run->wide - x;
-        winograd->images(in + 2 * y * pitch + 2 * x * c->depth, pitch, c->depth, some, c->depth, run->taps,
-                         images + (t - from) * c->depth, apart);
-      }
-      for (long p = 0; p < run->points; p++) {
-        next = fetch(next, images_end, 4 * run->block * c->depth / run->points);
-        next_out = fetch_to_write(next_out, out_end, 4 * run->block * c->filters / run->points);
-        winograd->product(images + p * apart, to - from, c->depth, run->filters + p * panels, c->filters,
-                          sums + p * sums_apart);
-      }
-      for (long t = from, some; t < to; t += some) {
-        const long y = t / run->wide, x = t % run->wide;
-        some = to - t < run->wide - x ? to - t : run->wide - x;
-        is_finite &= winograd->output(sums + (t - from) * c->filters, sums_apart, some, c->filters, run->taps,
-                                      out + 2 * y * out_pitch + 2 * x * c->filters, out_pitch,
-                                      run->out_height - first - 2 * y, run->out_width - 2 * x);
-      }
-    }
-    if (!is_finite) __atomic_store_n(&run->finite[image], 0, __ATOMIC_RELAXED);
+    for (enum kind kind = run->first_kind; kind <= run->last_kind; kind++)
+      if (!convolve_band(run, kind, image, first, in, images, sums))
+        __atomic_store_n(&run->finite[image], 0, __ATOMIC_RELAXED);
   }
   free(buffer);
 }
@@ -144,15 +178,21 @@ void winograd_convolve(struct convolution *c, unsigned char *finite, long thread
   struct convolution whole;
   struct run run;
   memset(finite, 1, (size_t)c->count);
-  const long points = POINTS_OF(c->window_height) * POINTS_OF(c->window_height);
-  if (!prepare(&run, c, &whole, BLOCK_NUMBERS, points * (c->depth + c->filters))) goto failed;
+  if (!prepare(&run, c, &whole, c->window_height == 3 ? BLOCK_NUMBERS : GRADIENT_BLOCK_NUMBERS, c->depth + c->filters))
+    goto failed;
   run.finite = finite;
-  const long panels = (c->filters + winograd->columns - 1) / winograd->columns;
-  const long size = run.points * panels * winograd->columns * c->depth;
+  const long panels = (c->filters + tiles->columns - 1) / tiles->columns;
+  const long size = run.points * panels * tiles->columns * c->depth;
+  const long all = whole.band / run.tile * run.wide; /* tiles of a band */
+  if (run.last_kind != run.first_kind) {
+    /* As many each time, as the points of the filters are read anew. */
+    const long times = (all + run.block - 1) / run.block;
+    run.block = (all + times - 1) / times;
+  }
   run.filters = malloc(sizeof(float) * (size_t)size);
   if (run.filters == NULL) goto failed;
   in_parallel(run_filters, &run, c->depth, grain_of(run.points * c->filters / 4), threads);
-  const long cost = whole.band * run.wide * run.points * c->depth * c->filters / 16;
+  const long cost = all * run.points * c->depth * c->filters / 8;
   in_parallel(run_convolve, &run, c->count * whole.bands, grain_of(cost), threads);
   free(run.filters);
   c->failed |= whole.failed;
@@ -161,61 +201,79 @@ failed:
   c->failed = 1;
 }
 
-static long gradient_point(const struct run *run, long point) {
-  const long across = POINTS_OF(run->taps), y = point / across, x = point % across;
-  return GRADIENT_POINT(y) * 4 + GRADIENT_POINT(x);
+/* What a part of the gradient of the filters has at hand: the points of some tiles. */
+struct points {
+  enum kind kind;
+  long channels, filled;
+  float *images, *gradient;
+  long apart, gradient_apart;
+  float *sums; /* of the first point of the kind */
+};
+
+/* Multiplies the tiles that there are; while this is done, what is next is fetched. */
+static void add_points(const struct run *run, struct points *p, const float **next, const float *images_end,
+                       const float *next_gradient, const float *gradient_end) {
+  const struct convolution *c = run->c;
+  const long points = DOWN_OF(p->kind) * POINTS_OF(run->taps), pixels = run->tile * run->tile * run->block;
+  for (long k = 0; k < points; k++) {
+    *next = fetch(*next, images_end, pixels * c->depth / points);
+    next_gradient = fetch(next_gradient, gradient_end, pixels * c->filters / points);
+    winograd->outer(p->images + k * p->apart, p->gradient + k * p->gradient_apart, p->filled, p->channels, c->filters,
+                    p->sums + k * c->depth * c->filters);
+  }
+  p->filled = 0;
 }
 
-/* Groups of images, and some of their channels. */
+/* One kind of points of a group of images. */
+static void add_group(const struct run *run, long group, long channel, struct points *p, float *buffer) {
+  const struct convolution *c = run->c;
+  const long pitch = c->padded_width * c->depth, gradient_pitch = run->out_width * c->filters, tile = run->tile;
+  const float *images_end = c->images + c->count * c->height * c->width * c->depth;
+  const float *gradient_end = c->gradient + c->count * run->out_height * gradient_pitch;
+  const float *next = NULL;
+  for (long image = group * c->count / c->groups; image < (group + 1) * c->count / c->groups; image++)
+    for (long first = 0; first < c->out_height; first += c->band) {
+      const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
+      const float *in = rows_of(c, image, first, rows, buffer) + channel;
+      const float *gradient = c->gradient + (image * run->out_height + first) * gradient_pitch;
+      const float *band_end = images_from(c, image, first + rows);
+      if (next < band_end) next = band_end;
+      for (long t = 0, some; t < rows / tile * run->wide; t += some) {
+        const long y = t / run->wide * tile, x = t % run->wide;
+        some = run->wide - x < run->block - p->filled ? run->wide - x : run->block - p->filled;
+        winograd->images(in + y * pitch + tile * x * c->depth, pitch, c->depth, some, p->channels, p->kind,
+                         p->images + p->filled * p->channels, p->apart);
+        winograd->gradient(gradient + y * gradient_pitch + tile * x * c->filters, gradient_pitch, some, c->filters, p->kind,
+                           run->out_height - first - y, run->out_width - tile * x,
+                           p->gradient + p->filled * c->filters, p->gradient_apart);
+        p->filled += some;
+        if (p->filled == run->block)
+          add_points(run, p, &next, images_end, gradient + y * gradient_pitch + tile * (x + some) * c->filters,
+                     gradient_end);
+      }
+    }
+  add_points(run, p, &next, next, gradient_end, gradient_end);
+}
+
+/* Groups of images, some of their channels, and one kind of points. */
 static void run_filter(void *context, long begin, long end) {
   struct run *run = context;
   struct convolution *c = run->c;
-  const long chunk = c->chunk, apart = run->block * chunk + LINE, gradient_apart = run->block * c->filters + LINE;
-  float *buffer = band_buffer(c, c->band, (size_t)(run->points * apart + GRADIENT_POINTS * gradient_apart));
+  const long across = POINTS_OF(run->taps), points = MOST_DOWN * across, matrix = c->depth * c->filters;
+  struct points p = {.apart = run->block * c->chunk + LINE, .gradient_apart = run->block * c->filters + LINE};
+  float *buffer = band_buffer(c, c->band, (size_t)(points * (p.apart + p.gradient_apart)));
   if (buffer == NULL) return;
-  float *images = buffer + band_size(c, c->band), *points = images + run->points * apart;
-  const long pitch = c->padded_width * c->depth, gradient_pitch = run->out_width * c->filters;
-  const long matrix = c->depth * c->filters;
-  const float *images_end = c->images + c->count * c->height * c->width * c->depth;
-  const float *gradient_end = c->gradient + c->count * run->out_height * gradient_pitch;
+  p.images = buffer + band_size(c, c->band);
+  p.gradient = p.images + points * p.apart;
+  const long kinds = run->last_kind - run->first_kind + 1;
   for (long part = begin; part < end; part++) {
-    const long group = part / c->chunks, channel = part % c->chunks * chunk;
-    const long channels = c->depth - channel < chunk ? c->depth - channel : chunk;
-    float *sums = c->sums + group * run->points * matrix + channel * c->filters;
-    for (long p = 0; p < run->points; p++)
-      memset(sums + p * matrix, 0, sizeof(float) * (size_t)(channels * c->filters));
-    long filled = 0;
-    const float *next = NULL;
-    for (long image = group * c->count / c->groups; image < (group + 1) * c->count / c->groups; image++)
-      for (long first = 0; first < c->out_height; first += c->band) {
-        const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
-        const float *in = rows_of(c, image, first, rows, buffer) + channel;
-        const float *gradient = c->gradient + (image * run->out_height + first) * gradient_pitch;
-        const float *next_gradient, *band_end = images_from(c, image, first + rows);
-        if (next < band_end) next = band_end;
-        for (long t = 0, some; t < rows / 2 * run->wide; t += some) {
-          const long y = t / run->wide, x = t % run->wide;
-          some = run->wide - x < run->block - filled ? run->wide - x : run->block - filled;
-          winograd->images(in + 2 * y * pitch + 2 * x * c->depth, pitch, c->depth, some, channels, run->taps,
-                           images + filled * channels, apart);
-          winograd->gradient(gradient + 2 * y * gradient_pitch + 2 * x * c->filters, gradient_pitch, some, c->filters,
-                             run->out_height - first - 2 * y, run->out_width - 2 * x,
-                             points + filled * c->filters, gradient_apart);
-          filled += some;
-          if (filled < run->block) continue;
-          next_gradient = gradient + 2 * y * gradient_pitch + 2 * (x + some) * c->filters;
-          for (long p = 0; p < run->points; p++) {
-            next = fetch(next, images_end, 4 * run->block * c->depth / run->points);
-            next_gradient = fetch(next_gradient, gradient_end, 4 * run->block * c->filters / run->points);
-            winograd->outer(images + p * apart, points + gradient_point(run, p) * gradient_apart, filled, channels,
-                            c->filters, sums + p * matrix);
-          }
-          filled = 0;
-        }
-      }
-    for (long p = 0; p < run->points; p++)
-      winograd->outer(images + p * apart, points + gradient_point(run, p) * gradient_apart, filled, channels,
-                      c->filters, sums + p * matrix);
+    const long group = part / kinds / c->chunks, channel = part / kinds % c->chunks * c->chunk;
+    p.kind = run->first_kind + (enum kind)(part % kinds);
+    p.channels = c->depth - channel < c->chunk ? c->depth - channel : c->chunk;
+    p.sums = c->sums + (group * run->points + FIRST_POINT(p.kind) * across) * matrix + channel * c->filters;
+    for (long k = 0; k < DOWN_OF(p.kind) * across; k++)
+      memset(p.sums + k * matrix, 0, sizeof(float) * (size_t)(p.channels * c->filters));
+    add_group(run, group, channel, &p, buffer);
   }
   free(buffer);
 }
@@ -232,20 +290,20 @@ int winograd_filter(struct convolution *c, long threads) {
   struct convolution whole;
   struct run run;
   const long chunk = c->depth < CHUNK ? c->depth : CHUNK;
-  const long points = POINTS_OF(c->window_height) * POINTS_OF(c->window_height);
-  if (!prepare(&run, c, &whole, GRADIENT_BLOCK_NUMBERS, points * chunk + GRADIENT_POINTS * c->filters)) goto failed;
+  if (!prepare(&run, c, &whole, GRADIENT_BLOCK_NUMBERS, chunk + c->filters)) goto failed;
   /* All of it depends on sizes alone, so that the sums do not depend on the number of threads. */
   const long size = run.points * c->depth * c->filters;
   whole.chunk = chunk;
   whole.chunks = (c->depth + chunk - 1) / chunk;
-  const double tiles = (double)whole.out_height * (double)whole.out_width / 4 * (double)c->count;
-  whole.groups = tiles / GROUP_TILES < MOST_GROUPS ? (long)(tiles / GROUP_TILES) : MOST_GROUPS;
+  const double tiles = (double)whole.out_height * (double)whole.out_width / (double)(run.tile * run.tile) * (double)c->count;
+  const long kinds = run.last_kind - run.first_kind + 1, least = kinds == 1 ? GROUP_TILES : 2 * GROUP_TILES;
+  whole.groups = tiles / (double)least < MOST_GROUPS ? (long)(tiles / (double)least) : MOST_GROUPS;
   if (whole.groups > GROUP_SUMS / size) whole.groups = GROUP_SUMS / size;
   if (whole.groups > c->count) whole.groups = c->count;
   if (whole.groups < 1) whole.groups = 1;
   whole.sums = malloc(sizeof(float) * (size_t)(whole.groups * size));
   if (whole.sums == NULL) goto failed;
-  in_parallel(run_filter, &run, whole.groups * whole.chunks, 1, threads);
+  in_parallel(run_filter, &run, whole.groups * whole.chunks * kinds, 1, threads);
   if (!whole.failed)
     in_parallel(run_weights, &run, c->depth, grain_of(run.points * c->filters * whole.groups / 8), threads);
   free(whole.sums);

@@ -2,162 +2,130 @@
  * as the sums of products are. */
 #include "winograd.h"
 
-#include <string.h>
-
-#define CONCAT_(a, b) a##b
-#define CONCAT(a, b) CONCAT_(a, b)
-#define INLINE static inline __attribute__((always_inline))
+#include "winograd_axes.h"
 
 #if defined(__AVX512F__)
-#define WIDTH 16
-#define MOST_ROWS 12 /* whose sums, of two vectors each, stay in the registers */
 #define OUTER_ROWS 8
-#elif defined(__AVX__)
-#define WIDTH 8
-#define MOST_ROWS 6
-#define OUTER_ROWS 4
 #else
-#define WIDTH 4
-#define MOST_ROWS 6
 #define OUTER_ROWS 4
 #endif
-#define COLUMNS (2 * WIDTH)
 #define MOST_TAPS 5
-#define MOST_POINTS 7
+#define MOST_TILE 4
+#define MOST_SEEN 8 /* rows or columns of an image that a tile sees */
+#define MOST_POINTS 11
 
-typedef float vector __attribute__((vector_size(4 * WIDTH)));
-typedef float anywhere __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
-
-INLINE vector load(const float *from) { return (vector)(*(const anywhere *)from); }
-INLINE void store(float *to, vector v) { *(anywhere *)to = (anywhere)v; }
-
-/* Along one axis, with two outputs y0 and y1 of taps g on d:
- * y = g0 d0 + g1 d1 + g2 d2 and g0 d1 + g1 d2 + g2 d3 by four products, and of two taps by three. */
-INLINE void points_of_image(const long taps, const vector *d, vector *to) {
-  to[0] = d[0] - d[2];
-  to[1] = d[1] + d[2];
-  to[2] = d[2] - d[1];
-  to[3] = d[1] - d[3];
-  if (taps == 5) {
-    to[4] = d[3] - d[4];
-    to[5] = d[4];
-    to[6] = d[4] - d[5];
-  }
-}
-
-INLINE void points_of_filter(const long taps, const vector *g, vector *to) {
-  to[0] = g[0];
-  to[1] = (g[0] + g[1] + g[2]) * 0.5f;
-  to[2] = (g[0] - g[1] + g[2]) * 0.5f;
-  to[3] = g[2];
-  if (taps == 5) {
-    to[4] = g[3];
-    to[5] = g[3] + g[4];
-    to[6] = g[4];
-  }
-}
-
-INLINE void output_of_points(const long taps, const vector *m, vector *y) {
-  y[0] = m[0] + m[1] + m[2];
-  y[1] = m[1] - m[2] - m[3];
-  if (taps == 5) {
-    y[0] += m[4] + m[5];
-    y[1] += m[5] - m[6];
-  }
-}
-
-/* The two others of a gradient are the transposed ones: of y as points (those of two taps are some of these, see
- * GRADIENT_POINT), and of points as taps. */
-INLINE void points_of_gradient(const vector *y, vector *to) {
-  to[0] = y[0];
-  to[1] = y[0] + y[1];
-  to[2] = y[0] - y[1];
-  to[3] = -y[1];
-}
-
-INLINE void taps_of_points(const long taps, const vector *s, vector *g) {
-  const vector both = (s[1] + s[2]) * 0.5f;
-  g[0] = s[0] + both;
-  g[1] = (s[1] - s[2]) * 0.5f;
-  g[2] = both + s[3];
-  if (taps == 5) {
-    g[3] = s[4] + s[5];
-    g[4] = s[5] + s[6];
-  }
-}
-
-/* One function for each number of taps, so that all loops over points are unrolled. */
+/* One function for each number of taps, or each kind, so that all loops over points are unrolled. */
 #define BY_TAPS(CALL_OF_3, CALL_OF_5) \
   if (taps == 3)                      \
     CALL_OF_3;                        \
   else                                \
     CALL_OF_5
 
-INLINE void columns_of(const long taps, const float *in, long pitch, long depth, const long from, const long to,
-                       vector columns[][MOST_POINTS]) {
-#pragma GCC unroll 6
+#define BY_KIND(CALL) \
+  switch (kind) {     \
+    case ALL:         \
+      CALL(ALL);      \
+      break;          \
+    case BOTH:        \
+      CALL(BOTH);     \
+      break;          \
+    case EVEN:        \
+      CALL(EVEN);     \
+      break;          \
+    case ODD:         \
+      CALL(ODD);      \
+      break;          \
+    default:          \
+      break;          \
+  }
+
+INLINE void columns_of(const enum kind kind, const float *in, long pitch, long depth, const long from, const long to,
+                       vector columns[][MOST_DOWN]) {
+  const long seen = SEEN_OF(TAPS_OF(kind));
+#pragma GCC unroll 8
   for (long j = from; j < to; j++) {
-    vector d[MOST_TAPS + 1];
-#pragma GCC unroll 6
-    for (long i = 0; i <= taps; i++) d[i] = load(in + i * pitch + j * depth);
-    points_of_image(taps, d, columns[j]);
+    vector d[MOST_SEEN];
+#pragma GCC unroll 8
+    for (long i = 0; i < seen; i++)
+      if (IS_SEEN(kind, i)) d[i] = load(in + i * pitch + j * depth);
+    image_of_kind(kind, d, columns[j]);
   }
 }
 
-INLINE void images_of(const long taps, const float *in, long pitch, long depth, long tiles, long channels, float *to,
-                      long apart) {
-  const long points = POINTS_OF(taps);
+INLINE void images_of(const enum kind kind, const float *in, long pitch, long depth, long tiles, long channels,
+                      float *to, long apart) {
+  const long taps = TAPS_OF(kind), points = POINTS_OF(taps), down = DOWN_OF(kind), tile = TILE_OF(taps), seen = SEEN_OF(taps);
   for (long c = 0; c < channels; c += WIDTH) {
-    /* Each tile sees all but two columns of the one before it. */
-    vector columns[MOST_TAPS + 1][MOST_POINTS];
-    columns_of(taps, in + c, pitch, depth, 0, taps - 1, columns);
+    /* Each tile sees all but `tile` columns of the one before it. */
+    vector columns[MOST_SEEN][MOST_DOWN];
+    columns_of(kind, in + c, pitch, depth, 0, seen - tile, columns);
     for (long t = 0; t < tiles; t++) {
-      columns_of(taps, in + 2 * t * depth + c, pitch, depth, taps - 1, taps + 1, columns);
-#pragma GCC unroll 7
-      for (long k = 0; k < points; k++) {
-        vector row[MOST_TAPS + 1], made[MOST_POINTS];
-#pragma GCC unroll 6
-        for (long j = 0; j <= taps; j++) row[j] = columns[j][k];
+      columns_of(kind, in + tile * t * depth + c, pitch, depth, seen - tile, seen, columns);
+#pragma GCC unroll 4
+      for (long k = 0; k < down; k++) {
+        vector row[MOST_SEEN], made[MOST_POINTS];
+#pragma GCC unroll 8
+        for (long j = 0; j < seen; j++) row[j] = columns[j][k];
         points_of_image(taps, row, made);
-#pragma GCC unroll 7
+#pragma GCC unroll 11
         for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + t * channels + c, made[l]);
       }
 #pragma GCC unroll 4
-      for (long j = 0; j < taps - 1; j++)
-#pragma GCC unroll 7
-        for (long k = 0; k < points; k++) columns[j][k] = columns[j + 2][k];
+      for (long j = 0; j < seen - tile; j++)
+#pragma GCC unroll 4
+        for (long k = 0; k < down; k++) columns[j][k] = columns[j + tile][k];
     }
   }
 }
 
-static void images(const float *in, long pitch, long depth, long tiles, long channels, long taps, float *to,
+static void images(const float *in, long pitch, long depth, long tiles, long channels, enum kind kind, float *to,
                    long apart) {
-  BY_TAPS(images_of(3, in, pitch, depth, tiles, channels, to, apart),
-          images_of(5, in, pitch, depth, tiles, channels, to, apart));
+#define CALL(KIND) images_of(KIND, in, pitch, depth, tiles, channels, to, apart)
+  BY_KIND(CALL)
+#undef CALL
 }
 
-static void gradient(const float *in, long pitch, long tiles, long filters, long rows, long columns, float *to,
-                     long apart) {
+INLINE void gradient_of_tile(const enum kind kind, const int is_whole, const float *in, long pitch, long filters, long rows,
+                             long columns, float *to, long apart) {
+  const long taps = TAPS_OF(kind), points = POINTS_OF(taps), down = DOWN_OF(kind), tile = TILE_OF(taps);
   const vector zero = {0};
-  for (long t = 0; t < tiles; t++, in += 2 * filters, to += filters) {
-    const int is_wide = 2 * t + 1 < columns;
-    for (long f = 0; f < filters; f += WIDTH) {
-      vector left[4], right[4];
-      const vector first[2] = {load(in + f), rows > 1 ? load(in + pitch + f) : zero};
-      const vector second[2] = {is_wide ? load(in + filters + f) : zero,
-                                is_wide && rows > 1 ? load(in + pitch + filters + f) : zero};
-      points_of_gradient(first, left);
-      points_of_gradient(second, right);
+  for (long f = 0; f < filters; f += WIDTH) {
+    vector by_column[MOST_TILE][MOST_DOWN];
 #pragma GCC unroll 4
-      for (long k = 0; k < 4; k++) {
-        const vector both[2] = {left[k], right[k]};
-        vector made[4];
-        points_of_gradient(both, made);
+    for (long j = 0; j < tile; j++) {
+      vector y[MOST_TILE];
 #pragma GCC unroll 4
-        for (long l = 0; l < 4; l++) store(to + (k * 4 + l) * apart + f, made[l]);
-      }
+      for (long i = 0; i < tile; i++)
+        y[i] = is_whole || (i < rows && j < columns) ? load(in + i * pitch + j * filters + f) : zero;
+      gradient_of_kind(kind, y, by_column[j]);
+    }
+#pragma GCC unroll 4
+    for (long k = 0; k < down; k++) {
+      vector row[MOST_TILE], made[MOST_POINTS];
+#pragma GCC unroll 4
+      for (long j = 0; j < tile; j++) row[j] = by_column[j][k];
+      points_of_gradient(taps, row, made);
+#pragma GCC unroll 11
+      for (long l = 0; l < points; l++) store(to + (k * points + l) * apart + f, made[l]);
     }
   }
+}
+
+INLINE void gradient_of(const enum kind kind, const float *in, long pitch, long tiles, long filters, long rows, long columns,
+                        float *to, long apart) {
+  const long tile = TILE_OF(TAPS_OF(kind));
+  for (long t = 0; t < tiles; t++, in += tile * filters, to += filters, columns -= tile)
+    if (rows >= tile && columns >= tile)
+      gradient_of_tile(kind, 1, in, pitch, filters, tile, tile, to, apart);
+    else
+      gradient_of_tile(kind, 0, in, pitch, filters, rows, columns, to, apart);
+}
+
+static void gradient(const float *in, long pitch, long tiles, long filters, enum kind kind, long rows, long columns,
+                     float *to, long apart) {
+#define CALL(KIND) gradient_of(KIND, in, pitch, tiles, filters, rows, columns, to, apart)
+  BY_KIND(CALL)
+#undef CALL
 }
 
 INLINE void filters_of(const long taps, const float *weights, long depth, long filters, long from, long to_channel,
@@ -187,100 +155,71 @@ static void filters_as_points(const float *weights, long depth, long filters, lo
           filters_of(5, weights, depth, filters, from, to, panels));
 }
 
-INLINE void rows_of_product(const int rows, const int vectors, const float *in, long depth, const float *panel,
-                            float *out, long stride) {
-  vector sums[MOST_ROWS][2] = {{{0}}};
-  const float *a[MOST_ROWS];
-#pragma GCC unroll 12
-  for (int r = 0; r < rows; r++) a[r] = in + r * depth;
-  for (long i = 0; i < depth; i++, panel += COLUMNS) {
-    const vector first = load(panel), second = vectors == 2 ? load(panel + WIDTH) : first;
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++) {
-      const float x = a[r][i];
-      sums[r][0] += first * x;
-      if (vectors == 2) sums[r][1] += second * x;
-    }
-  }
-#pragma GCC unroll 12
-  for (int r = 0; r < rows; r++) {
-    store(out + r * stride, sums[r][0]);
-    if (vectors == 2) store(out + r * stride + WIDTH, sums[r][1]);
-  }
-}
-
-static void product(const float *in, long tiles, long depth, const float *panels, long filters, float *sums) {
-  /* Of nearly equal height: in a low one, the sums wait for each other. */
-  const long made = (tiles + MOST_ROWS - 1) / MOST_ROWS, low = tiles / made, higher = tiles % made;
-  for (long f = 0; f < filters; f += COLUMNS, panels += depth * COLUMNS)
-    for (long i = 0, t = 0, rows; i < made; i++, t += rows) {
-      rows = low + (i < higher);
-#define CASE(ROWS)                                                                              \
-  case ROWS:                                                                                    \
-    if (filters - f > WIDTH)                                                                    \
-      rows_of_product(ROWS, 2, in + t * depth, depth, panels, sums + t * filters + f, filters); \
-    else                                                                                        \
-      rows_of_product(ROWS, 1, in + t * depth, depth, panels, sums + t * filters + f, filters); \
-    break;
-      switch (rows) {
-        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
-#if MOST_ROWS == 12
-        CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
-#endif
-        default:
-          break;
-      }
-#undef CASE
-    }
-}
-
 INLINE int is_finite(vector zeros) {
   float sum = 0;
   for (int i = 0; i < WIDTH; i++) sum += zeros[i];
   return sum == 0;
 }
 
-INLINE int output_of(const long taps, const float *sums, long apart, long tiles, long filters, float *out, long pitch,
-                     long rows, long columns) {
-  const long points = POINTS_OF(taps);
-  vector zeros = {0}; /* becomes NaN */
-  for (long t = 0; t < tiles; t++, sums += filters, out += 2 * filters) {
-    const int is_wide = 2 * t + 1 < columns;
-    for (long f = 0; f < filters; f += WIDTH) {
-      vector by_column[2][MOST_POINTS], y[2];
-#pragma GCC unroll 7
-      for (long k = 0; k < points; k++) {
-        vector m[MOST_POINTS];
-#pragma GCC unroll 7
-        for (long l = 0; l < points; l++) m[l] = load(sums + (k * points + l) * apart + f);
-        output_of_points(taps, m, y);
-        by_column[0][k] = y[0];
-        by_column[1][k] = y[1];
-      }
-      output_of_points(taps, by_column[0], y);
-      store(out + f, y[0]);
-      zeros += y[0] * 0.0f;
-      if (rows > 1) {
-        store(out + pitch + f, y[1]);
-        zeros += y[1] * 0.0f;
-      }
-      if (!is_wide) continue;
-      output_of_points(taps, by_column[1], y);
-      store(out + filters + f, y[0]);
-      zeros += y[0] * 0.0f;
-      if (rows > 1) {
-        store(out + pitch + filters + f, y[1]);
-        zeros += y[1] * 0.0f;
+/* A row of a tile is stored, added or subtracted. */
+enum way { STORED, ADDED, SUBTRACTED };
+
+INLINE vector put(const enum way way, float *to, vector v) {
+  if (way == ADDED) v = load(to) + v;
+  if (way == SUBTRACTED) v = load(to) - v;
+  store(to, v);
+  return v;
+}
+
+INLINE vector output_of_tile(const enum kind kind, const int is_whole, const float *sums, long apart, long filters, float *out,
+                             long pitch, long rows, long columns, vector zeros) {
+  const long taps = TAPS_OF(kind), points = POINTS_OF(taps), down = DOWN_OF(kind), tile = TILE_OF(taps);
+  const enum way way = kind == EVEN ? ADDED : kind == ODD ? SUBTRACTED : STORED;
+  for (long f = 0; f < filters; f += WIDTH) {
+    vector by_column[MOST_TILE][MOST_DOWN];
+#pragma GCC unroll 4
+    for (long k = 0; k < down; k++) {
+      vector m[MOST_POINTS], y[MOST_TILE];
+#pragma GCC unroll 11
+      for (long l = 0; l < points; l++) m[l] = load(sums + (k * points + l) * apart + f);
+      output_of_points(taps, m, y);
+#pragma GCC unroll 4
+      for (long j = 0; j < tile; j++) by_column[j][k] = y[j];
+    }
+#pragma GCC unroll 4
+    for (long j = 0; j < tile; j++) {
+      vector y[2];
+      short_output(TAPS_OF_KIND(kind), by_column[j], y);
+      float *to = out + j * filters + f;
+#pragma GCC unroll 2
+      for (long i = 0; i < 2; i++) {
+        const long row = kind == ALL ? i : kind == ODD ? 2 * i + 1 : 2 * i;
+        if (is_whole || (j < columns && row < rows)) zeros += put(way, to + row * pitch, y[i]) * 0.0f;
+        if (kind == BOTH && (is_whole || (j < columns && row + 1 < rows))) put(way, to + (row + 1) * pitch, y[i]);
       }
     }
   }
+  return zeros;
+}
+
+INLINE int output_of(const enum kind kind, const float *sums, long apart, long tiles, long filters, float *out, long pitch,
+                     long rows, long columns) {
+  const long tile = TILE_OF(TAPS_OF(kind));
+  vector zeros = {0}; /* becomes NaN */
+  for (long t = 0; t < tiles; t++, sums += filters, out += tile * filters, columns -= tile)
+    if (rows >= tile && columns >= tile)
+      zeros = output_of_tile(kind, 1, sums, apart, filters, out, pitch, tile, tile, zeros);
+    else
+      zeros = output_of_tile(kind, 0, sums, apart, filters, out, pitch, rows, columns, zeros);
   return is_finite(zeros);
 }
 
-static int output(const float *sums, long apart, long tiles, long filters, long taps, float *out, long pitch, long rows,
+static int output(const float *sums, long apart, long tiles, long filters, enum kind kind, float *out, long pitch, long rows,
                   long columns) {
-  BY_TAPS(return output_of(3, sums, apart, tiles, filters, out, pitch, rows, columns),
-          return output_of(5, sums, apart, tiles, filters, out, pitch, rows, columns));
+#define CALL(KIND) return output_of(KIND, sums, apart, tiles, filters, out, pitch, rows, columns)
+  BY_KIND(CALL)
+#undef CALL
+  return 1;
 }
 
 INLINE void rows_of_outer(const int rows, const int vectors, const float *in, long channels, const float *gradient,
@@ -353,5 +292,4 @@ static int weights(const float *sums, long groups, long depth, long filters, lon
           return weights_of(5, sums, groups, depth, filters, from, to, out));
 }
 
-const struct winograd CONCAT(winograd_, VARIANT) = {COLUMNS, images, gradient, filters_as_points,
-                                                    product, output, outer, weights};
+const struct winograd CONCAT(winograd_, VARIANT) = {images, gradient, filters_as_points, output, outer, weights};

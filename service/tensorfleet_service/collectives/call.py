@@ -156,7 +156,10 @@ def pack(fields: dict[str, Any]) -> bytes:
 
 def unpack(meta: bytes) -> dict[str, Any]:
     """The content of a message. Raises ValueError if it is not a JSON object."""
-    fields = json.loads(meta) if meta else {}
+    try:
+        fields = json.loads(meta) if meta else {}
+    except RecursionError:
+        raise ValueError("a message about a collective is nested too deeply") from None
     if not isinstance(fields, dict):
         raise ValueError("a message about a collective is not an object")
     return fields

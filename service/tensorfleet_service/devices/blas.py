@@ -21,7 +21,8 @@ import numpy as np
 
 from tensorfleet.core.environment import integer
 from tensorfleet.wire.buffers import empty
-from tensorfleet_service.devices.blocks import in_parallel, split, thread_count
+from tensorfleet_service.devices.blocks import MOST_AT_ONCE, in_parallel, split, thread_count
+from tensorfleet_service.threads import unlocked
 
 log = logging.getLogger(__name__)
 
@@ -107,22 +108,22 @@ def warm_up() -> None:
 
 def large_product(a: Any, b: Any) -> Any:
     """The product of two large matrices, by rows or columns on several threads."""
-    if type(a) is not np.ndarray or thread_count() < 2 or not limit_threads() or a.shape[1] != b.shape[0]:
+    if type(a) is not np.ndarray or a.shape[1] != b.shape[0]:
         return a @ b
     rows, columns = a.shape[0], b.shape[1]
     parts = _parts(max(rows, columns), rows * columns * a.shape[1])
-    if parts < 2:
-        return a @ b
+    if parts < 2 or (not _is_long(parts) and (thread_count() < 2 or not limit_threads())):
+        return unlocked.matmul(a, b)
     result = empty((rows, columns), np.result_type(a, b))
     run: Callable[[tuple[int, int]], None]
     if rows >= columns:
 
         def run(part: tuple[int, int]) -> None:
-            np.matmul(a[part[0] : part[1]], b, out=result[part[0] : part[1]])
+            unlocked.matmul(a[part[0] : part[1]], b, result[part[0] : part[1]])
     else:
 
         def run(part: tuple[int, int]) -> None:
-            np.matmul(a, b[:, part[0] : part[1]], out=result[:, part[0] : part[1]])
+            unlocked.matmul(a, b[:, part[0] : part[1]], result[:, part[0] : part[1]])
 
     in_parallel(run, split(max(rows, columns), parts))
     return result
@@ -130,7 +131,13 @@ def large_product(a: Any, b: Any) -> Any:
 
 def _parts(size: int, multiplications: int) -> int:
     """The number of parts into which a product is divided along a dimension of this size."""
-    return min(size, 2 * thread_count(), max(1, multiplications // LEAST_PART))
+    many = max(2 * thread_count(), multiplications // (MOST_AT_ONCE // 2))
+    return min(size, many, max(1, multiplications // LEAST_PART))
+
+
+def _is_long(parts: int) -> bool:
+    """Whether a product is divided so that it can end with its step, too."""
+    return parts > 2 * thread_count()
 
 
 def batch_product(a: Any, b: Any) -> Any:
@@ -144,12 +151,17 @@ def batch_product(a: Any, b: Any) -> Any:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     count = batch[0] if batch else 0
     work = prod(batch) * prod(a.shape[-2:]) * b.shape[-1]
-    if count < 2 or work < LARGE_PRODUCT or thread_count() < 2 or not limit_threads():
+    is_small = prod(batch) * a.shape[-2] * b.shape[-1] <= unlocked.SMALL_RESULT
+    if work < LARGE_PRODUCT or a.shape[-1] != b.shape[-2]:
+        return a @ b  # or the error that says what is wrong
+    if not is_small and (count < 2 or thread_count() < 2 or not limit_threads()):
         return a @ b
-    if a.shape[-1] != b.shape[-2]:
-        return a @ b  # raises the error that says what is wrong
     result = empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b))
     left, right = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    if is_small:
+        for place in np.ndindex(batch):
+            result[place] = large_product(left[place], right[place])
+        return result
 
     def run(part: tuple[int, int]) -> None:
         where = slice(*part)

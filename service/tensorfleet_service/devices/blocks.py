@@ -17,8 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.threads.running import RUNNING, check as check_step
+
 BLOCK_BYTES = 1 << 18
 """The size of a block of one array."""
+
+MOST_AT_ONCE = 1 << 36
+"""Number of multiplications that one call without a look at the step may take: seconds on one core."""
 
 SHARES = 4
 """The number of parts for each thread into which work is divided."""
@@ -55,10 +60,13 @@ def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
 
     The threads take the parts one by one, so that one without a core does not delay the others; there should
     be more parts than threads. `function` must not wait for other work, as all kernels of the process share
-    the threads.
+    the threads. It may call `threads.running.check`, as each thread computes for the caller's step meanwhile.
+
+    Raises:
+        OpError: the step has ended.
     """
     # The interpreter's lock makes each step of the iterator atomic.
-    job = [(function, iter(parts))]
+    job = [(function, iter(parts), RUNNING.step)]
     helpers = min(thread_count(), len(parts)) - 1
     futures: list[Future[None]] = [Future() for _ in range(helpers)]
     for future in futures:
@@ -73,20 +81,27 @@ def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
             raise error
 
 
-def _help(future: Future[None], job: list[tuple[Callable[[Any], None], Iterator[Any]]]) -> None:
+_Job = list[tuple[Callable[[Any], None], Iterator[Any], Any]]
+
+
+def _help(future: Future[None], job: _Job) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:
+        RUNNING.step = job[0][2]
         _work(job)
     except BaseException as e:
+        RUNNING.step = None
         future.set_exception(e)
     else:
+        RUNNING.step = None
         future.set_result(None)
 
 
-def _work(job: list[tuple[Callable[[Any], None], Iterator[Any]]]) -> None:
-    function, parts = job[0]
+def _work(job: _Job) -> None:
+    function, parts, _ = job[0]
     for part in parts:
+        check_step()
         function(part)
 
 

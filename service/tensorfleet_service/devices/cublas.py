@@ -19,6 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.devices.blas import batch_product
+from tensorfleet_service.threads import unlocked
+
 _SUCCESS = 0
 _OP_N, _OP_T = 0, 1
 _GEMM_DEFAULT = -1
@@ -222,4 +225,8 @@ def matmul(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
         own: Cublas | None = getattr(_of_thread, "cublas", None)
         if own is not None and a.dtype == b.dtype and a.dtype.char in _TYPES and a.ndim >= 2 <= b.ndim:
             return own.matmul(a, b, out)
+    elif a.ndim == 2 == b.ndim:
+        return unlocked.matmul(a, b, out)
+    elif out is None:
+        return batch_product(a, b)
     return xp.matmul(a, b, out=out)

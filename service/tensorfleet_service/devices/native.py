@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.wire.buffers import empty
-from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.blocks import MOST_AT_ONCE, thread_count
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +133,7 @@ def multiply(a: Any, b: Any, a_is_turned: bool, b_is_turned: bool, panels: Any =
         work < LEAST_PRODUCT
         or native is None
         or inner != other
+        or work > MOST_AT_ONCE
         or (a.size > MOST_LEFT and not _takes_large(a.size, rows, columns, a_is_turned))
         or (min(rows, columns) < LEAST_SIDE and (work < LEAST_OF_NARROW or min(rows, columns) < 2))
         or type(a) is not np.ndarray

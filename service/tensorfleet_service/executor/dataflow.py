@@ -31,6 +31,7 @@ from tensorfleet_service.executor.node_kernels import StatefulKernels, make_kern
 from tensorfleet_service.executor.plan_writer import SendTable
 from tensorfleet_service.executor.rendezvous import FRAME_IDS
 from tensorfleet_service.executor.statements import constant_on, dereferences, lasting, outside_of_ops
+from tensorfleet_service.graph import large
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression
 from tensorfleet_service.tracing.timed import Timed, is_run
@@ -183,7 +184,6 @@ class DataflowPlan(Timed):
         "args",
         "device",
         "frame_ids",
-        "function",
         "graph",
         "lasts",
         "moves",
@@ -223,7 +223,19 @@ class DataflowPlan(Timed):
         self._compiled = compile_loops(device, loops, xp, kernels)
         self.graph = OpGraph(nodes, kernels, self.moves, self._compiled)
         self._whole: OpGraph | None = None if self._compiled else self.graph
-        self.function: Callable[..., Any] = self.run
+        large.keep(self, len(nodes))
+
+    def __del__(self) -> None:
+        graph, whole = getattr(self, "graph", None), getattr(self, "_whole", None)
+        ops = [each.ops for each in (graph, whole) if each is not None]
+        for op in itertools.chain.from_iterable(ops):
+            op.outputs, op.controls = [], []  # which may be a cycle
+        large.discard(self, (self.nodes,), [*ops, getattr(self, "_kernels", {})])
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """`run`; kept as an attribute it would be a cycle."""
+        return self.run
 
     def whole(self) -> OpGraph:
         """All ops, including those of compiled loops, for traces."""

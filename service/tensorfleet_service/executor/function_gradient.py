@@ -51,32 +51,46 @@ def gradient_body(nodes: Sequence[Node], function: str) -> list[Node]:
     for node in args:
         if node.attrs["index"] != args.index(node):
             raise errors.InternalError(None, None, f"The arguments of {function} are out of order")
-    with Graph().as_default() as graph:
-        xs = [placeholder(node.attrs["T"], None, f"argument_{i}") for i, node in enumerate(args)]
-        sources = [node.inputs[0] for node in results]
-        names = [f"{source.name}:{index}" for source, index in sources]
-        own = [name for name in names if name.rpartition(":")[0] not in {node.name for node in args}]
-        for node in inner:
-            if node.op in _CALLS:
-                node.attrs["_gradient_op_type"] = _CALL_GRADIENT.encode()
-        made = import_graph_def(
-            _with_placeholders(args, inner),
-            {f"{node.name}:0": x for node, x in zip(args, xs, strict=True)},
-            own,
-            "body",
-        )
-        found: dict[str, Any] = dict(zip(own, made or [], strict=True))
-        by_arg = {f"{node.name}:0": x for node, x in zip(args, xs, strict=True)}
-        ys = [by_arg[name] if name in by_arg else found[name] for name in names]
-        given = [placeholder(y.dtype.base, None, f"gradient_{i}") for i, y in enumerate(ys)]
-        try:
-            zs = gradients(ys, xs, given)
-        except (LookupError, TypeError, ValueError) as e:
-            text = f"Function {function} has no gradient: {e}"
-            raise errors.NotFoundError(None, None, text) from None
-        outputs = [zeros_like(x) if z is None else convert_to_tensor(z) for x, z in zip(xs, zs, strict=True)]
-        graph_def = graph.as_graph_def()
-        return _as_body(graph_def, [*xs, *given], [*outputs], function)
+    graph = Graph()
+    try:
+        with graph.as_default():
+            return _differentiated(graph, args, results, inner, function)
+    finally:
+        # Operations, their tensors and the graph refer to each other, and nobody waits for the collector.
+        for op in graph.get_operations():
+            op.inputs, op.outputs = (), []
+        vars(graph).clear()
+
+
+def _differentiated(
+    graph: Graph, args: Sequence[Node], results: Sequence[Node], inner: Sequence[Node], function: str
+) -> list[Node]:
+    """The nodes of the gradient's body, made in a graph of the client's kind."""
+    xs = [placeholder(node.attrs["T"], None, f"argument_{i}") for i, node in enumerate(args)]
+    sources = [node.inputs[0] for node in results]
+    names = [f"{source.name}:{index}" for source, index in sources]
+    own = [name for name in names if name.rpartition(":")[0] not in {node.name for node in args}]
+    for node in inner:
+        if node.op in _CALLS:
+            node.attrs["_gradient_op_type"] = _CALL_GRADIENT.encode()
+    made = import_graph_def(
+        _with_placeholders(args, inner),
+        {f"{node.name}:0": x for node, x in zip(args, xs, strict=True)},
+        own,
+        "body",
+    )
+    found: dict[str, Any] = dict(zip(own, made or [], strict=True))
+    by_arg = {f"{node.name}:0": x for node, x in zip(args, xs, strict=True)}
+    ys = [by_arg[name] if name in by_arg else found[name] for name in names]
+    given = [placeholder(y.dtype.base, None, f"gradient_{i}") for i, y in enumerate(ys)]
+    try:
+        zs = gradients(ys, xs, given)
+    except (LookupError, TypeError, ValueError) as e:
+        text = f"Function {function} has no gradient: {e}"
+        raise errors.NotFoundError(None, None, text) from None
+    outputs = [zeros_like(x) if z is None else convert_to_tensor(z) for x, z in zip(xs, zs, strict=True)]
+    graph_def = graph.as_graph_def()
+    return _as_body(graph_def, [*xs, *given], [*outputs], function)
 
 
 def _with_placeholders(args: Sequence[Node], inner: Sequence[Node]) -> GraphDef:

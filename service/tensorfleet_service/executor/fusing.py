@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Edge = tuple["Node", int]
 
+MAX_MEMBERS = 512
+"""Limit on the nodes of a group, whose lines stay together, and are compiled by one call."""
+
 _READS = frozenset(("Identity", "ReadVariableOp"))
 
 
@@ -144,6 +147,7 @@ def find_groups(
                     or other is own
                     or other.needed
                     or other.age != age
+                    or len(other.positions) + (0 if own is None else len(own.positions)) >= MAX_MEMBERS
                     or source.output_types[0] is not node.output_types[0]
                 ):
                     continue

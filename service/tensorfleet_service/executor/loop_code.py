@@ -57,7 +57,7 @@ class LoopCode:
     def compute(self, indent: int, node: Node, inputs: list[str], outputs: list[str]) -> None:
         """Writes the call of a node's kernel."""
         text, expression = call_text(self._kernels[id(node)], self._number(node), inputs, self.names)
-        self.add(indent, assign(node, outputs, text)[1:], node, inputs, expression)
+        self.add(indent, assign(node.output_types, outputs, text)[1:], node, inputs, expression)
 
     def constant(self, node: Node) -> str:
         name = f"c{self._number(node)}"

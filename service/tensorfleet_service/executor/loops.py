@@ -44,6 +44,13 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
 
+MAX_LINES = 1 << 13
+"""Limit on the lines of a loop's code, which is compiled by one call; a longer one runs op by op."""
+
+MAX_TEXT = 1 << 19
+"""The same for its characters."""
+
+
 class CompiledLoop:
     """A loop as a function of (step, list of the values that enter, which it empties) to those that leave.
 
@@ -55,15 +62,20 @@ class CompiledLoop:
     __slots__ = ("_counted", "_counts", "_origins", "function", "loop", "source")
 
     def __init__(self, loop: Loop, device: str, xp: ModuleType, kernels: dict[int, Any]) -> None:
-        """Compiles a loop. Raises Unstructured if it does not have the form that tf.while_loop gives it."""
+        """Compiles a loop. Raises Unstructured if it does not have the form that tf.while_loop gives it,
+        or is too long.
+        """
         code = LoopCode(xp, kernels)
         write_function(code, loop)
+        if len(code.text) > MAX_LINES or sum(map(len, code.text)) > MAX_TEXT:
+            raise Unstructured
         self.loop = loop
         self.source = "\n".join(code.text) + "\n"
         self._counted = code.counted
         self._counts = code.names["N"] = [0] * len(code.counted)
-        exec(compile(self.source, f"<loop of {device}>", "exec"), code.names)
-        self.function: Callable[[Any, list[Any]], Any] = code.names["run"]
+        made: dict[str, Any] = {}
+        exec(compile(self.source, f"<loop of {device}>", "exec"), code.names, made)
+        self.function: Callable[[Any, list[Any]], Any] = made["run"]
         self._origins = Origins([(self.function.__code__, code.lines)])
 
     def explain(self, error: BaseException) -> errors.OpError:

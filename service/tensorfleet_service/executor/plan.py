@@ -45,6 +45,7 @@ from tensorfleet_service.executor.compiled_text import CompiledText
 from tensorfleet_service.executor.node_kernels import StatefulKernels
 from tensorfleet_service.executor.plan_writer import PlanWriter, SendTable
 from tensorfleet_service.executor.statements import explain, lasting
+from tensorfleet_service.graph import large
 from tensorfleet_service.tracing.timed import Timed
 
 if TYPE_CHECKING:
@@ -114,6 +115,12 @@ class Plan(Timed):
             self.function = replayed(self.function, writer, scope) or self.function
         self._writer = writer
         self._traced: CompiledText | None = None
+        large.keep(self, len(nodes))
+
+    def __del__(self) -> None:
+        writer = getattr(self, "_writer", None)
+        if writer is not None:
+            large.discard(self, (self.nodes,), writer.containers())
 
     @property
     def source(self) -> str:

@@ -13,7 +13,7 @@ from tensorfleet_service.devices.beside import Beside
 from tensorfleet_service.devices.scope import Scope, Shared, gpu_number
 from tensorfleet_service.devices.transfer import all_to_host, movers
 from tensorfleet_service.executor.branches import SMALL, find_beside, starter
-from tensorfleet_service.executor.compiled_text import CompiledText, Parts, is_large
+from tensorfleet_service.executor.compiled_text import MANY, CompiledText, Parts, is_large
 from tensorfleet_service.executor.fusing import Group, find_groups, last_uses, write_group
 from tensorfleet_service.executor.node_kernels import StatefulKernels, make_kernels
 from tensorfleet_service.executor.patterns import find_patterns
@@ -116,6 +116,10 @@ class PlanWriter:
     def _may_wait(self, position: int) -> bool:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
 
+    def containers(self) -> list[Any]:
+        """What it has of each node."""
+        return [self.globals, self.constants, self.kernels, self.groups, self.shared]
+
     def compile(self, traced: bool, instead: Mapping[int, Any] | None = None) -> CompiledText:
         """The function, and the origins of its lines; see `write`."""
         functions, names = self.write(traced, instead)
@@ -178,7 +182,8 @@ class _Text:
             self._body, self._lines = self._parts.run(self._slots_made, len(self._writer.rets))
             values = "tuple(r)"
         end = f" return {values if self._stays else f'all_to_host({values})'}"
-        whole = "\n".join(("def run(t, a):", *self._body, end, ""))
+        head = "def run(t, a, p):" if self._parts else "def run(t, a):"
+        whole = "\n".join((head, *self._body, end, ""))
         return [*(self._parts.made if self._parts else ()), (whole, [NOWHERE, NOWHERE, *self._lines])]
 
     def add_node(self, position: int, node: Node) -> None:
@@ -271,12 +276,13 @@ class _Text:
         kernel = self._kernels[position]
         if isinstance(kernel, AsyncKernel):
             self.names[f"k{position}"] = kernel.function
-            self._add(f" w = k{position}({', '.join(inputs)})", node, inputs)
+            arguments = ", ".join(self._gathered(node, inputs))
+            self._add(f" w = k{position}({arguments})", node, inputs)
             # The run is suspended only if the value is not there yet.
             self._waits = True
             self._add_outputs(position, node, inputs, "w if type(w) is not Future else (yield w)")
         else:
-            text, expression = self._call(position, inputs)
+            text, expression = self._call(position, self._gathered(node, inputs))
             if position in self._beside:
                 assert isinstance(kernel, Expression)
                 product = eval(f"lambda x0, x1: {kernel.template.format('x0', 'x1')}", dict(kernel.names))
@@ -312,12 +318,18 @@ class _Text:
             name = released.pop() if released else self._slot()
             outputs.append(name)
             self._slots[id(node), index] = name
-        statement = self._timed(assign(node, outputs, text), position, outputs[0] if outputs else "None")
         unused = [name for index, name in enumerate(outputs) if (id(node), index) not in self._last_use]
-        dead = released + unused + self._ended
+        if self._parts is not None and len(outputs) > MANY:
+            spread = self._slot()
+            self._add(self._timed(f" {spread} = {text}", position, f"{spread}[0]"), node, inputs, expression)
+            self._spread(node, outputs, spread)
+            self._end_values(node, [*released, *unused, *self._ended, spread])
+        else:
+            value = outputs[0] if outputs else "None"
+            statement = self._timed(assign(node.output_types, outputs, text), position, value)
+            self._add(statement, node, inputs, expression)
+            self._end_values(node, released + unused + self._ended)
         self._ended.clear()
-        self._add(statement + delete(dead), node, inputs, expression)
-        self._release(dead)
 
     def _add(
         self, statement: str, node: Node, inputs: list[str], expression: Expression | None = None
@@ -361,6 +373,47 @@ class _Text:
 
     def _call(self, position: int, inputs: list[str]) -> tuple[str, Expression | None]:
         return call_text(self._kernels[position], position, inputs, self.names)
+
+    # Nodes with many inputs or outputs, which are in several lines, and so in several parts
+
+    def _gathered(self, node: Node, inputs: list[str]) -> list[str]:
+        """The arguments of a call: many inputs become a list first."""
+        if self._parts is None or len(inputs) <= MANY:
+            return inputs
+        name = self._slot()
+        self._add_line(f" {name} = []", node)
+        for begin in range(0, len(inputs), MANY):
+            self._add_line(f" {name} += ({', '.join(inputs[begin : begin + MANY])},)", node)
+        self._ended.append(name)
+        return [f"*{name}"]
+
+    def _spread(self, node: Node, outputs: list[str], name: str) -> None:
+        """Assigns many outputs, which are in one variable."""
+        types = node.output_types
+        for begin in range(0, len(outputs), MANY):
+            names = outputs[begin : begin + MANY]
+            taken = f"{name}[{begin}:{begin + MANY}]" if len(names) > 1 else f"{name}[{begin}]"
+            self._add_line(assign(types[begin : begin + MANY], names, taken), node)
+
+    def _end_values(self, node: Node, names: list[str]) -> None:
+        """Drops the values of variables after the last line, and lets other values reuse these."""
+        first = 0
+        if self._body:
+            self._body[-1] += delete(names[:MANY])
+            self._release(names[:MANY])
+            first = MANY
+        for begin in range(first, len(names), MANY):
+            ending = names[begin : begin + MANY]
+            self._add(f" del {', '.join(ending)}", node, [])
+            self._release(ending)
+            if self._parts is not None and self._parts.is_full(self._body):
+                self._end_part(self._parts)
+
+    def _add_line(self, statement: str, node: Node) -> None:
+        """Adds a line after which the part may end."""
+        self._add(statement, node, [])
+        if self._parts is not None and self._parts.is_full(self._body):
+            self._end_part(self._parts)
 
     def _timed(self, statement: str, position: int, value: str) -> str:
         if not self._traced:

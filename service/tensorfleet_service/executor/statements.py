@@ -82,15 +82,15 @@ def constant_on(node: Node, moves: tuple[Move, Move] | None) -> Any:
     return moves[0](value) if moves is not None and ON_DEVICE in node.attrs else value
 
 
-def assign(node: Node, outputs: list[str], text: str) -> str:
-    """The statement that assigns a node's outputs to variables."""
+def assign(types: Sequence[dtypes.DType], outputs: list[str], text: str) -> str:
+    """The statement that assigns a node's outputs, of these types, to variables."""
     if not outputs:
         return f" {text}"
     if len(outputs) == 1:
-        if node.output_types[0] is dtypes.string:
+        if types[0] is dtypes.string:
             text = f"as_string({text})"
         return f" {outputs[0]} = {text}"
-    strings = [o for o, t in zip(outputs, node.output_types, strict=True) if t is dtypes.string]
+    strings = [o for o, t in zip(outputs, types, strict=True) if t is dtypes.string]
     wrap = "".join(f"; {o} = as_string({o})" for o in strings)
     return f" {', '.join(outputs)}, = {text}{wrap}"
 

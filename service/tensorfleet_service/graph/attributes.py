@@ -16,6 +16,8 @@ from tensorfleet.proto import node_def_pb2
 _UNDECLARED_ATTRS = {"_class": "list(string)"}
 MAX_TENSORS = 1 << 20
 """Limit on the tensors of one input or output that is a list."""
+MAX_TEXT = 1 << 16
+"""Limit on the characters of a node's name, op type and device together."""
 MAX_ARGUMENTS = 1 << 16
 """Limit on the arguments, and on the results, of a function."""
 _TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}
@@ -169,6 +171,11 @@ def type_name(dtype: DType) -> str:
     """The name of a dtype in TensorFlow's messages: "float", "int32_ref"."""
     name = _TYPE_NAMES.get(dtype.base, dtype.base.name)
     return name + "_ref" if dtype.is_ref else name
+
+
+def cut(text: str) -> str:
+    """A text from outside as a message quotes it, without the most of one that is very long."""
+    return text if len(text) <= MAX_TEXT else f"{text[:100]}… ({len(text)} characters)"
 
 
 def at(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tensorfleet.core.errors import InvalidArgumentError
-from tensorfleet_service.graph.attributes import at, signature, type_name
+from tensorfleet_service.graph.attributes import at, cut, signature, type_name
 from tensorfleet_service.graph.graph import Node, is_back_edge
 
 
@@ -43,7 +43,7 @@ def link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], ol
                 if source is None:
                     name, _, index_text = text.partition(":")
                     if not name or (text != name and not (index_text.isascii() and index_text.isdigit())):
-                        raise input_error(node, f"Illegal op input name '{text}'")
+                        raise input_error(node, f"Illegal op input name '{cut(text)}'")
                     source = made.get(name) or old.get(name)
                     index = int(index_text or 0)
                 if controls:
@@ -51,7 +51,7 @@ def link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], ol
                 if source is not None:
                     edges.append((source, index))
             if source is None:
-                raise input_error(node, f"Node '{node.name}': Unknown input node '{text}'")
+                raise input_error(node, f"Node '{node.name}': Unknown input node '{cut(text)}'")
             if place.get(source, -1) >= own and not is_back_edge(source, node):
                 any_forward = True
         if not fits:

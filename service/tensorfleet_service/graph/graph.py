@@ -116,10 +116,16 @@ def _function_names(value: Any) -> list[str]:
 
 
 def to_graph_def(
-    nodes: Iterable[Node], functions: Iterable[function_pb2.FunctionDef] = ()
+    nodes: Iterable[Node],
+    functions: Iterable[function_pb2.FunctionDef] = (),
+    into: graph_pb2.GraphDef | None = None,
 ) -> graph_pb2.GraphDef:
-    """The GraphDef of nodes, in their order; placed nodes have the device that they run on."""
-    graph_def = graph_pb2.GraphDef()
+    """The GraphDef of nodes, in their order; placed nodes have the device that they run on.
+
+    Args:
+        into: the message to which they are added; by default a new one.
+    """
+    graph_def = graph_pb2.GraphDef() if into is None else into
     graph_def.library.function.extend(functions)
     for node in nodes:
         node_def = graph_def.node.add(name=node.name, op=node.op, device=node.assigned or node.device)

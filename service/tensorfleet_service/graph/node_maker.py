@@ -31,7 +31,26 @@ def of_message(graph_def: graph_pb2.GraphDef) -> Iterator[Parts]:
     """The nodes of a message."""
     for node_def in graph_def.node:
         name, op, device, inputs = node_def.name, node_def.op, node_def.device, list(node_def.input)
-        yield name, op, inputs, device, encoded_attributes(node_def, name, op, inputs, device), node_def
+        data = None
+        # To find the bytes of attributes, the node is written: long work for a constant of many values.
+        if op != "Const" or not _has_many_values(node_def):
+            data = encoded_attributes(node_def, name, op, inputs, device)
+        yield name, op, inputs, device, data, node_def
+
+
+def _has_many_values(node_def: node_def_pb2.NodeDef) -> bool:
+    """Whether a constant is given value by value, by more than attributes may have that nodes share."""
+    if "value" not in node_def.attr:
+        return False
+    tensor = node_def.attr["value"].tensor
+    if not tensor.tensor_shape.dim:
+        return False  # as most constants
+    return (
+        max(len(tensor.string_val), len(tensor.int_val), len(tensor.float_val)) > MAX_ATTRIBUTES
+        or max(len(tensor.double_val), len(tensor.int64_val), len(tensor.bool_val)) > MAX_ATTRIBUTES
+        or max(len(tensor.half_val), len(tensor.uint32_val), len(tensor.uint64_val)) > MAX_ATTRIBUTES
+        or max(len(tensor.scomplex_val), len(tensor.dcomplex_val)) > MAX_ATTRIBUTES
+    )
 
 
 def of_part(part: GraphPart) -> Iterator[Parts]:

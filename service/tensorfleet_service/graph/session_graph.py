@@ -11,10 +11,12 @@ from tensorfleet.graph import op_def
 from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.ops.internal import INTERNAL_OPS
 from tensorfleet.proto import function_pb2, graph_pb2
-from tensorfleet_service.graph.attributes import at
+from tensorfleet_service.graph import large
+from tensorfleet_service.graph.attributes import MAX_TEXT, at
 from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
 from tensorfleet_service.graph.edges import check_cycles, input_error, link, link_plain
 from tensorfleet_service.graph.graph import GRADIENT, Node, is_back_edge
+from tensorfleet_service.graph.message_pieces import copied
 from tensorfleet_service.graph.node_maker import NodeMaker, as_message, of_message, of_part
 
 _EXCHANGED = {"_edge": int, "send_device": bytes, "recv_device": bytes, "tensor_name": bytes}
@@ -52,14 +54,34 @@ class SessionGraph:
             InvalidArgumentError: a node or a function is invalid in another way.
         """
         functions, given = self._new_functions(graph_def.library)
-        callable_functions = {**self.functions, **functions}
-        old = self.nodes
         made: dict[str, Node] = {}
+        try:
+            self._make(graph_def, {**self.functions, **functions}, made)
+        except BaseException:
+            large.take_apart(made)
+            raise
+        self.nodes.update(made)
+        large.keep(self, len(self.nodes))
+        self.functions.update(functions)
+        self._given.update(given)
+        self.version += 1
+
+    def _make(
+        self,
+        graph_def: graph_pb2.GraphDef | GraphPart,
+        callable_functions: dict[str, function_pb2.FunctionDef],
+        made: dict[str, Node],
+    ) -> None:
+        """Makes and links the nodes of a message."""
+        old = self.nodes
         inputs: list[tuple[Node, Sequence[str]]] = []
         make = NodeMaker()
         is_name = _NODE_NAME.fullmatch
         parts = of_part(graph_def) if isinstance(graph_def, GraphPart) else of_message(graph_def)
         for name, op, texts, device, data, source in parts:
+            if len(name) + len(op) + len(device) > MAX_TEXT:
+                message = f"A node's name, op type and device have more than {MAX_TEXT} characters together"
+                raise InvalidArgumentError(None, None, f"{message}: {name[:100]}")
             if not is_name(name):
                 raise InvalidArgumentError(None, None, f"Illegal op name '{name}'{at(name)}")
             if name in made or name in old:
@@ -77,10 +99,6 @@ class SessionGraph:
             made[name] = node
         if inputs and link(inputs, made, self.nodes):
             check_cycles(made)
-        self.nodes.update(made)
-        self.functions.update(functions)
-        self._given.update(given)
-        self.version += 1
 
     def _new_functions(
         self, library: function_pb2.FunctionDefLibrary
@@ -97,8 +115,7 @@ class SessionGraph:
             known = self._given.get(name) or self.functions.get(name) or added.get(name)
             if known is None:
                 # A copy, as a part of a message keeps the whole message in memory.
-                added[name] = function_pb2.FunctionDef()
-                added[name].CopyFrom(function)
+                added[name] = copied(function)
             elif known != function:
                 message = (
                     f"Cannot add function '{name}' because a different function with the same name "
@@ -110,8 +127,7 @@ class SessionGraph:
         for name, function in added.items():
             has_calls = any(is_call(node_def, callable_functions) for node_def in function.node_def)
             if has_calls or name in gradients:
-                given[name] = function_pb2.FunctionDef()
-                given[name].CopyFrom(function)
+                given[name] = copied(function)
             if has_calls:
                 rewrite_calls(function, callable_functions)
             if name in gradients:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Explain, Expression
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 SMALL_FLOATS = (dtypes.float16, dtypes.bfloat16)
 """Dtypes that are computed in float32, as a rounding at each step of a longer computation would show."""
@@ -35,6 +37,32 @@ def binary(function: Callable[[Any, Any], Any], explain: Explain | None = broadc
     """The expression that calls a function of two inputs. Functions are told apart by `__name__`."""
     name = function.__name__
     return Expression(f"{name}({{0}}, {{1}})", {name: function}, explain)
+
+
+BLOCK = 8192
+"""Number of elements of a block whose temporaries stay in the processor's cache."""
+
+
+def in_blocks(function: Callable[..., Any], target: Any, *inputs: Any) -> Any:
+    """An elementwise function in float64 of NumPy's arrays, which are broadcast.
+
+    It is called with one block after the other, as such functions may take microseconds for an element. The
+    result has dtype `target`.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
+    size = math.prod(shape)
+    if size <= BLOCK:
+        return np.asarray(function(*(np.asarray(x, np.float64) for x in inputs))).astype(target)
+    flat = [np.broadcast_to(x, shape).reshape(-1) if np.ndim(x) else x for x in inputs]
+    result = np.empty(size, target)
+    for begin in range(0, size, BLOCK):
+        check_step()
+        part = slice(begin, begin + BLOCK)
+        result[part] = function(*(np.asarray(x[part] if np.ndim(x) else x, np.float64) for x in flat))
+    return result.reshape(shape)
 
 
 def through_float32(function: Callable[..., Any], dtype: DType) -> Callable[..., Any]:

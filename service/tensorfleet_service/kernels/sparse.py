@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.values import invalid, shape_text, string_vector
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 Array = np.ndarray[Any, Any]
@@ -61,14 +62,39 @@ def is_in(values: Any, known: Any) -> Any:
 def ranked(values: Any) -> tuple[Any, Any]:
     """The different elements of an array in ascending order, and the place there of each element, [n]."""
     if values.dtype != object:
-        found, places = np.unique(values, return_inverse=True)
-        return found, places.reshape(-1)
+        found, _, places, _ = unlocked.unique(values.reshape(-1))
+        return found, places
     (numbers,) = numbered(values.reshape(-1))
     different: list[bytes] = list(dict.fromkeys(values.reshape(-1).tolist()))
     ordered = list(heapq.merge(*(sorted(different[i : i + PART]) for i in range(0, len(different), PART))))
     ranks = {item: rank for rank, item in enumerate(ordered)}
     of_numbers = np.array([ranks[item] for item in different], np.int64)
     return string_vector(ordered), of_numbers[numbers]
+
+
+_MOST_COLUMNS = 64
+
+
+def row_numbers(rows: Any) -> Array:
+    """A number for each row of an array, [n], equal for equal rows.
+
+    Up to _MOST_COLUMNS numbers a row, in their order. NumPy compares rows while it keeps the interpreter.
+    """
+    columns = rows.reshape(len(rows), math.prod(rows.shape[1:]))
+    if columns.shape[1] > _MOST_COLUMNS:
+        plain = np.ascontiguousarray(
+            columns if columns.dtype.kind == "b" else columns + columns.dtype.type(0)
+        )
+        numbers: Array = numbered(plain.view(f"V{plain.itemsize * plain.shape[1]}").reshape(-1))[0]
+        unequal = (columns != columns).any(1)  # NaNs, of which each is another one
+        numbers[unequal] = -1 - np.flatnonzero(unequal)
+        return numbers
+    numbers = np.zeros(len(columns), np.int64)
+    for i in range(columns.shape[1]):
+        check_step()
+        _, _, places, _ = unlocked.unique(columns[:, i])
+        _, _, numbers, _ = unlocked.unique(numbers * len(columns) + places)
+    return numbers
 
 
 def check_ranks(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
@@ -153,7 +179,7 @@ def keys(*parts: Any) -> list[Array]:
         if math.prod(sizes) <= _LIMIT and not (len(rows) and rows.min() < 0):
             numbers = linear(rows, sizes)
         else:
-            numbers = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+            numbers = row_numbers(rows)
     ends = np.cumsum([len(part) for part in parts])[:-1]
     return list(np.split(numbers, ends))
 

@@ -140,10 +140,24 @@ def results(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values) or None
 
 
-def ints(value: Any) -> list[int]:
-    """The elements of a small integer tensor of rank 0 or 1."""
-    listed = value.tolist()
-    return listed if isinstance(listed, list) else [listed]
+MOST_NUMBERS = 1 << 16
+"""The most numbers of a shape, of axes or the like; an array has 64 dimensions at most."""
+
+
+def ints(value: Any) -> list[Any]:
+    """The elements of a small integer tensor: a shape, axes; nested lists for a rank above 1.
+
+    Raises:
+        InvalidArgumentError: it is not small. A list of millions is made, and looked at, in the
+            interpreter.
+    """
+    if value.size > MOST_NUMBERS:
+        raise invalid(
+            f"A tensor of {value.size} elements is given in place of a shape, axes or the like, which have "
+            f"at most {MOST_NUMBERS}"
+        )
+    found = value.tolist()
+    return found if isinstance(found, list) else [found]
 
 
 def array_module(xp: ModuleType, value: Any) -> ModuleType:

@@ -9,6 +9,7 @@ from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.executor.evaluate import evaluate_node
 from tensorfleet_service.executor.feed_layout import task_of
+from tensorfleet_service.graph import large
 from tensorfleet_service.graph.graph import Node, needed_functions
 from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.kernels.device_memory import has_gpu_kernel
@@ -78,8 +79,9 @@ class GraphWork:
             OpError: a name is unknown, or a node cannot be placed.
         """
         feeds, fetches, targets, ran = key
+        given = after(graph, ran)
         with timed(self._meter, "prune"):
-            nodes = prune(after(graph, ran), feeds, fetches, targets)
+            nodes = prune(given, feeds, fetches, targets)
         if self._inliner is None:
             self._inliner = Inliner(graph.functions)
         inliner = self._inliner
@@ -87,7 +89,13 @@ class GraphWork:
             # The device of state must not depend on the first step that uses it, so all nodes that share
             # state are placed now.
             self._place(state_related([n for n in graph.nodes.values() if not inliner.may_replace(n)]))
-            nodes = prune(after(graph, ran), feeds, fetches, targets)
+            large.end(nodes)
+            if given is not graph:
+                large.end(list(given.nodes.values()))
+                given = after(graph, ran)
+            nodes = prune(given, feeds, fetches, targets)
+        if given is not graph:
+            large.end(list(given.nodes.values()))
         nodes = inliner.inline(nodes)
         _check_fetches(nodes)
         with timed(self._meter, "place"):
@@ -95,9 +103,12 @@ class GraphWork:
         if self._config.log_device_placement:
             self._report(placement_report(nodes))
         with timed(self._meter, "optimize"):
-            nodes = optimize(read_late(nodes), evaluate_node, self._rewrites)
+            late = read_late(nodes)
+            nodes = optimize(late, evaluate_node, self._rewrites)
+            _end_old(late, nodes)
         with timed(self._meter, "partition"):
             partitions = partition(nodes, self._incarnations, self._frame_ids)
+            _end_old(nodes, *(part.nodes for part in partitions))
         by_task: dict[str, list[Node]] = {}
         for part in partitions:
             by_task.setdefault(task_of(part.device), []).extend(part.nodes)
@@ -108,10 +119,22 @@ class GraphWork:
         parts.sort(key=lambda part: part.member.is_local)
         return Cut(parts, [(part.device, part.nodes) for part in partitions])
 
+    def close(self) -> None:
+        """Drops what it keeps of functions."""
+        if self._inliner is not None:
+            large.discard(self._inliner, self._inliner.bodies())
+
     def _place(self, nodes: list[Node]) -> None:
         soft = self._config.allow_soft_placement
         kernels = has_gpu_kernel if self._has_gpu else None
         place(nodes, self._devices, self._devices[0], soft, kernels)
+
+
+def _end_old(old: list[Node], *new: Sequence[Node]) -> None:
+    """Takes apart what a stage has made copies of."""
+    kept = {id(node) for nodes in new for node in nodes}
+    if not any(id(node) in kept for node in old):
+        large.end(old)
 
 
 def _check_fetches(nodes: Sequence[Node]) -> None:

@@ -116,6 +116,10 @@ class Inliner:
                 self._repeated += len(self._functions[func.name].node_def) + 1
         return self._bodies[key]
 
+    def bodies(self) -> list[list[Node]]:
+        """The nodes of all bodies that it keeps."""
+        return [body for body in self._bodies.values() if body is not None]
+
     def _make(self, func: NameAttrList, gradient: bool) -> list[Node] | None:
         definition = self._functions[func.name]
         if "_noinline" in definition.attr and definition.attr["_noinline"].b:

@@ -187,13 +187,13 @@ class Master:
             return session.start(signature, feeds, done, None, may_block)
         if options.output_partition_graphs:
             for _, nodes in signature.graphs:
-                metadata.partition_graphs.append(to_graph_def(nodes))
+                to_graph_def(nodes, into=metadata.partition_graphs.add())
         if options.trace_level < RunOptions.SOFTWARE_TRACE:
             return session.start(signature, feeds, done, None, may_block)
         trace = StepTrace(node.assigned for _, nodes in signature.graphs for node in nodes)
 
         def end(error: errors.OpError | None, values: list[Any]) -> None:
-            metadata.step_stats.CopyFrom(trace.step_stats())
+            trace.step_stats(metadata.step_stats)
             done(error, values)
 
         return session.start(signature, feeds, end, trace, may_block)

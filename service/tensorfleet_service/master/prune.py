@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tensorfleet.core.errors import InvalidArgumentError, NotFoundError
-from tensorfleet_service.graph.attributes import type_name
+from tensorfleet_service.graph.attributes import cut, type_name
 from tensorfleet_service.graph.graph import NEXT_ITERATIONS, Node, is_back_edge, opdef_of
 from tensorfleet_service.graph.session_graph import SessionGraph
 
@@ -81,7 +81,7 @@ def _find_feeds(graph: SessionGraph, feeds: Sequence[str]) -> dict[tuple[Node, i
     for position, tensor in enumerate(feeds):
         node, index = _find(graph, tensor)
         if node is None:
-            raise NotFoundError(None, None, f"FeedInputs: unable to find feed output {tensor}")
+            raise NotFoundError(None, None, f"FeedInputs: unable to find feed output {cut(tensor)}")
         count = len(node.output_types)
         if index >= count:
             message = f"FeedInputs: {tensor} should have output index < {count}"
@@ -94,7 +94,7 @@ def _find_feeds(graph: SessionGraph, feeds: Sequence[str]) -> dict[tuple[Node, i
 def _find_fetch(graph: SessionGraph, tensor: str, fed: dict[tuple[Node, int], int]) -> tuple[Node, int]:
     node, index = _find(graph, tensor)
     if node is None:
-        raise NotFoundError(None, None, f"FetchOutputs node {tensor}: not found")
+        raise NotFoundError(None, None, f"FetchOutputs node {cut(tensor)}: not found")
     if not node.output_types:
         message = (
             f"Tried to fetch data for '{tensor}', which produces no output.  To run to a node but not fetch "
@@ -114,7 +114,7 @@ def _find_targets(graph: SessionGraph, targets: Sequence[str]) -> list[Node]:
     found = [_find(graph, target)[0] for target in targets]
     missing = [target for target, node in zip(targets, found, strict=True) if node is None]
     if missing:
-        message = f"PruneForTargets: Some target nodes not found: {' '.join(missing)}"
+        message = f"PruneForTargets: Some target nodes not found: {cut(' '.join(missing))}"
         raise NotFoundError(None, None, message)
     return [node for node in found if node is not None]
 

@@ -19,6 +19,7 @@ from tensorfleet.core import errors, gc_pause
 from tensorfleet.graph.graph_part import GraphPart
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet_service.graph import large
 from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master.declared import declared_variables
 from tensorfleet_service.master.gate import Gate
@@ -77,7 +78,7 @@ class MasterSession:
             self._when_closed.append(account.close_session)
         self._gate = Gate()
         self.check_open = self._gate.check
-        work = GraphWork(
+        work = self._work = GraphWork(
             config, members, lambda text: report(f"placement of session {handle}:\n{text}"), meter
         )
         self._signatures = SignatureCache(
@@ -173,6 +174,8 @@ class MasterSession:
                 None, None, f"Session {self.handle} is not found."
             )
             self._signatures.clear()
+            large.discard(self.graph, (self.graph.nodes,))
+            self._work.close()
             functions, self._when_closed = self._when_closed, []
         for function in functions:
             function()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet_service.graph import large
 from tensorfleet_service.master.members import LocalMember, Registered
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class MasterSignature:
         self.fetches = fetches
         self.parts = list(parts)
         self.graphs = graphs
+        large.keep(self, sum(len(nodes) for _, nodes in graphs))
         self.key = key
         args = [node for _, nodes in graphs for node in nodes if node.op == "_Arg"]
         self._expected = [(node.attrs["index"], kind) for node in args if (kind := node.output_types[0].np)]
@@ -69,6 +71,9 @@ class MasterSignature:
                 self.direct = plans[0]
                 self.reorder_args = plans[0].args != list(range(feeds))
                 self.reorder_rets = plans[0].rets != list(range(fetches))
+
+    def __del__(self) -> None:
+        large.discard(self, [nodes for _, nodes in getattr(self, "graphs", ())])
 
     def check_feeds(self, values: Sequence[Any]) -> None:
         """Raises InvalidArgumentError for fed values of a client with other dtypes than the signature's."""

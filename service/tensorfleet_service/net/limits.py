@@ -11,6 +11,7 @@ from tensorfleet.core import environment, errors
 from tensorfleet.wire.frames import FrameTooLarge
 from tensorfleet.wire.reader import Reader
 from tensorfleet_service.devices import memory
+from tensorfleet_service.graph import message_pieces
 
 MESSAGE_VARIABLE = "TENSORFLEET_MAX_MESSAGE_MB"
 TENSORS_VARIABLE = "TENSORFLEET_MAX_TENSORS_MB"
@@ -103,7 +104,7 @@ def parse(message: type[_Message], data: bytes) -> _Message:
         ResourceExhaustedError: there is no memory for it, for which protobuf raises DecodeError, too.
     """
     try:
-        return message.FromString(data)
+        return message_pieces.parse(message, data)
     except DecodeError:
         try:
             np.empty(2 * len(data), np.uint8)

@@ -37,6 +37,7 @@ from tensorfleet.wire.frames import (
 from tensorfleet_service.devices.ipc import Chunk, Verb
 from tensorfleet_service.devices.scope import Outgoing
 from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.graph import message_pieces
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.gpu_link import GpuLink
 from tensorfleet_service.net.pending_calls import PendingCalls
@@ -153,7 +154,7 @@ class Peer:
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
         self._check()
-        data = request.SerializeToString()
+        data = message_pieces.serialize(request)
         what = f"{self.task} ({self.address}) did not answer {method.name}"
         return response.FromString(
             self._calls.call(
@@ -248,7 +249,7 @@ class Peer:
         send = self._connection.send if error is None else self._connection.send_now
         try:
             if stats is not None:
-                self._call_connection(send, encode(Kind.TRACED, step_id, 0, stats.SerializeToString()))
+                self._call_connection(send, encode(Kind.TRACED, step_id, 0, message_pieces.serialize(stats)))
             if error is not None:
                 code, text = pack_error(error)
                 self._call_connection(send, encode(Kind.ERROR, step_id, code, text))

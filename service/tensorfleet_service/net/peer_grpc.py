@@ -27,9 +27,10 @@ from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices.memory import exhausted
 from tensorfleet_service.devices.scope import Outgoing
 from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.graph import message_pieces
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
 from tensorfleet_service.net.limits import check_room, parse
-from tensorfleet_service.net.tensor_protos import as_op_error, proto_of, value_of
+from tensorfleet_service.net.tensor_protos import as_op_error, put_proto, value_of
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class GrpcPeer:
         """A call with an answer, within `timeout` seconds."""
         self._check()
         try:
-            data = self._sent(request.SerializeToString())
+            data = self._sent(message_pieces.serialize(request))
             return response.FromString(
                 self._received_bytes(self._channel.wait(_path(_NAMES[method]), data, timeout))
             )
@@ -150,7 +151,7 @@ class GrpcPeer:
 
         try:
             for key, position in graph.keys.feeds:
-                request.send.add(name=key, tensor=proto_of(values[position]))
+                put_proto(values[position], request.send.add(name=key).tensor)
             self._start("RunGraph", request, ended, step_id)
         except errors.OpError as e:
             done(e, ())

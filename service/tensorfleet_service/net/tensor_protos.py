@@ -32,6 +32,18 @@ def proto_of(value: Any) -> TensorProto:
         raise unsendable(value, e) from None
 
 
+def put_proto(value: Any, into: TensorProto) -> None:
+    """Puts a tensor into a message that is a part of another one; a large one without a copy. Raises as
+    `proto_of`.
+    """
+    try:
+        if hasattr(value, "dtype") and tensor_util.put(value, into):
+            return
+    except (MemoryError, ValueError, TypeError):
+        pass  # `proto_of` says what is wrong
+    into.CopyFrom(proto_of(value))
+
+
 def value_of(tensor: TensorProto) -> Any:
     """The runtime's form of a tensor in a message: a NumPy scalar for rank 0, but an array for strings, and a
     variant itself.

@@ -17,7 +17,7 @@ import logging
 import socket
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -36,7 +36,8 @@ TEXT = "text/plain; charset=utf-8"
 IDLE_SECONDS = 30.0  # a connection without a request for so long is closed
 REQUEST_SECONDS = 10.0  # from a request's first byte to its last
 MAX_REQUEST_BYTES = 16 * 1024  # its line and its headers
-MAX_CONNECTIONS = 64  # for another one the oldest is closed, so clients that ask at once get an answer
+MAX_CONNECTIONS = 64
+"""For another one the oldest is closed of the address that has the most: who asks at once gets an answer."""
 
 
 class HttpServer:
@@ -127,7 +128,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], pages: HttpServer) -> None:
         self.pages = pages
         self._lock = threading.Lock()
-        self._open: OrderedDict[socket.socket, None] = OrderedDict()
+        self._open: OrderedDict[socket.socket, str] = OrderedDict()  # with their addresses
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
@@ -135,9 +136,11 @@ class _Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         oldest = None
         with self._lock:
-            self._open[request] = None
+            self._open[request] = client_address[0]
             if len(self._open) > MAX_CONNECTIONS:
-                oldest, _ = self._open.popitem(last=False)
+                ((most, _),) = Counter(self._open.values()).most_common(1)
+                oldest = next(one for one, its in self._open.items() if its == most)
+                del self._open[oldest]
         if oldest is not None:
             with suppress(OSError):  # the connection may have ended meanwhile
                 oldest.shutdown(socket.SHUT_RDWR)

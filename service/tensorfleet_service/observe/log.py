@@ -5,36 +5,26 @@ A record that is about a session or a step has their ids as fields: `log.info(â€
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
+import sys
 import time
+from contextlib import nullcontext
 from typing import Any, TextIO
+
+from tensorfleet.core.printable import printable
+from tensorfleet_service.state import printed
 
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 
 
+PRINTED = "tensorfleet_service.print"
+"""The logger of what ops print."""
+
 FIELDS = ("session", "step")
 """Fields of `extra` that a record may have; the ids of steps are numbers."""
-
-
-# Characters on which a terminal or a reader of lines acts: controls, line ends except LF, direction marks.
-_UNPRINTABLE = {
-    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-    for code in (
-        *(code for code in range(0x20) if code not in (0x09, 0x0A)),
-        *range(0x7F, 0xA0),
-        *(0x061C, 0x200E, 0x200F, 0x2028, 0x2029),
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-        *range(0xD800, 0xE000),
-    )
-}
-
-
-def printable(text: str) -> str:
-    """The text with escapes in place of unprintable characters; its lines stay separate."""
-    return text.translate(_UNPRINTABLE)
 
 
 class TextFormatter(logging.Formatter):
@@ -99,3 +89,16 @@ def configure(task: str, log_format: str, level: str, stream: TextIO | None = No
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    printed.through(functools.partial(_print, handler))
+
+
+def _print(handler: logging.StreamHandler[TextIO], stream: str, text: str) -> None:
+    """Writes what an op prints, whatever the log's level: as a message, so that it can pass for no other."""
+    level = {"log(warning)": logging.WARNING, "log(error)": logging.ERROR}.get(stream, logging.INFO)
+    record = logging.LogRecord(PRINTED, level, "print", 0, text.removesuffix("\n"), None, None)
+    if stream != "stdout":
+        handler.handle(record)
+        return
+    with handler.lock or nullcontext():
+        sys.stdout.write(f"{handler.format(record)}\n")
+        sys.stdout.flush()

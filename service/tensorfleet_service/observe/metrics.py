@@ -26,6 +26,7 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from tensorfleet.core.printable import printable
 from tensorfleet_service.devices.memory import BUDGET, find_limit
 from tensorfleet_service.devices.nvml import Condition, condition
 from tensorfleet_service.devices.watched import Watched
@@ -50,6 +51,7 @@ GpuReading = tuple[tuple[int, int, int, int], Condition | None]
 """A GPU's memory, as of `devices.gpu.memory`, and its condition."""
 
 MAX_QUEUES = 50
+MAX_LABEL = 200  # characters of a name that a client has chosen
 OTHERS = "_other"
 CLIENTS, GRPC = "clients", "grpc"
 """Peers that are not tasks: clients by stream, and all callers by gRPC, which do not say who they are."""
@@ -287,12 +289,23 @@ def _state(task: Task) -> Iterator[Metric]:
     )
     sizes: dict[str, int] = {}
     for queue in sorted((q for table in resources for q in table.of_type(Queue)), key=lambda q: q.name):
-        name = queue.name if queue.name in sizes or len(sizes) < MAX_QUEUES else OTHERS
+        name = label(queue.name)
+        if name not in sizes and len(sizes) >= MAX_QUEUES:
+            name = OTHERS
         sizes[name] = sizes.get(name, 0) + queue.size
     lengths = GaugeMetricFamily("tensorfleet_queue_length", "Elements in a queue.", labels=["queue"])
     for name, size in sizes.items():
         lengths.add_metric([name], size)
     yield lengths
+
+
+def label(name: str) -> str:
+    """The label of what a client has named, in whatever way: printable, and with the middle of a long name
+    left out.
+    """
+    if len(name) > MAX_LABEL:
+        name = f"{name[: MAX_LABEL // 2]}…{name[-(MAX_LABEL // 2) :]}"
+    return printable(name)
 
 
 def _read_gpus(numbers: Sequence[int]) -> list[GpuReading]:

@@ -32,6 +32,7 @@ from tensorfleet.wire.frames import (
 )
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import blocks
+from tensorfleet_service.graph import message_pieces
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.admission import client_of
@@ -318,7 +319,7 @@ class _Client:
         self._step = None
         try:
             if metadata is not None:
-                self._connection.send(encode(Kind.TRACED, request, 0, metadata.SerializeToString()))
+                self._connection.send(encode(Kind.TRACED, request, 0, message_pieces.serialize(metadata)))
             if error is not None:
                 self._answer_error(request, error)
             else:
@@ -359,7 +360,7 @@ class _Client:
         except Exception as e:
             self._fail(frame.number, as_op_error(e, f"call {frame.detail}"))
         else:
-            self._connection.send(encode(Kind.REPLY, frame.number, 0, reply.SerializeToString()))
+            self._connection.send(encode(Kind.REPLY, frame.number, 0, message_pieces.serialize(reply)))
 
     def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
         request = limits.parse(master_pb2.CreateSessionRequest, data)
@@ -380,7 +381,7 @@ class _Client:
         return master_pb2.ExtendSessionResponse(new_graph_version=version)
 
     def _make_callable(self, data: bytes) -> master_pb2.MakeCallableResponse:
-        request = master_pb2.MakeCallableRequest.FromString(data)
+        request = limits.parse(master_pb2.MakeCallableRequest, data)
         clients = self._clients
         session = self._session(request.session_handle)
         options = request.options
@@ -394,7 +395,7 @@ class _Client:
         return master_pb2.MakeCallableResponse(handle=handle)
 
     def _partial_run_setup(self, data: bytes) -> master_pb2.PartialRunSetupResponse:
-        request = master_pb2.PartialRunSetupRequest.FromString(data)
+        request = limits.parse(master_pb2.PartialRunSetupRequest, data)
         session = self._session(request.session_handle)
         runs = self._clients.partial.setdefault(session.handle, PartialRuns(session))
         return master_pb2.PartialRunSetupResponse(
@@ -402,7 +403,7 @@ class _Client:
         )
 
     def _partial_run(self, frame: Frame) -> None:
-        request = master_pb2.RunStepRequest.FromString(frame.meta)
+        request = limits.parse(master_pb2.RunStepRequest, frame.meta)
         if len(request.feed) != len(frame.tensors):
             message = f"Expected {len(request.feed)} feed tensors, but got {len(frame.tensors)}"
             raise errors.InvalidArgumentError(None, None, message)

@@ -13,9 +13,11 @@ import numpy as np
 from google.protobuf.message import EncodeError, Message
 
 from tensorfleet.core import errors
+from tensorfleet.core.printable import told
 from tensorfleet.wire.grpc_socket import PATH as CONNECT
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
+from tensorfleet_service.graph import message_pieces
 from tensorfleet_service.net import grpc_loop, limits
 from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
@@ -107,6 +109,8 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
                     outcome = _serialized(name, response)
                 except Exception as e:  # such as no memory: whoever waits has to know
                     outcome = as_op_error(e, name)
+                    # Its frames hold what it was about, perhaps a large graph, and one of them holds it.
+                    outcome.__traceback__ = outcome.__context__ = outcome.__cause__ = None
                 if grpc_loop.is_here():
                     end(outcome)
                 else:
@@ -290,7 +294,7 @@ def _fail(context: Any, error: errors.OpError) -> None:
 
 def _serialized(name: str, response: Message) -> bytes:
     try:
-        data: bytes = response.SerializeToString()
+        data = message_pieces.serialize(response)
     except MemoryError:
         raise memory.exhausted(f"Out of memory for a {type(response).__name__} by gRPC") from None
     except (ValueError, EncodeError) as e:
@@ -303,7 +307,7 @@ def _serialized(name: str, response: Message) -> bytes:
 
 def shorten(text: str) -> str:
     """A text that fits into a status: the beginning and, where nodes are named, the end."""
-    data = text.encode("utf-8", "backslashreplace")
+    data = told(text).encode()
     if len(data) <= MAX_DETAILS:
         return data.decode()
     half = MAX_DETAILS // 2

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import Message
 
 from tensorfleet.core import errors, tensor_util
+from tensorfleet.core.printable import told
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.tensor_protos import as_op_error, proto_of
+from tensorfleet_service.net.tensor_protos import as_op_error, put_proto
 from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply
 from tensorfleet_service.security.guard import Guard
 
@@ -84,6 +85,7 @@ class MasterService:
         session.idle_since = time.monotonic()
         self._watch(session)
         session.when_closed(functools.partial(self._forget, session.handle))
+        self._audit(call, "create_session", session=session.handle, nodes=len(session.graph.nodes))
         return master_pb2.CreateSessionResponse(
             session_handle=session.handle, graph_version=session.graph.version
         )
@@ -92,6 +94,7 @@ class MasterService:
         self, request: master_pb2.ExtendSessionRequest, call: Call
     ) -> master_pb2.ExtendSessionResponse:
         session = self._session(request.session_handle, call)
+        self._audit(call, "extend_session", session=session.handle, nodes=len(request.graph_def.node))
         version = session.extend(request.graph_def, request.current_graph_version)
         return master_pb2.ExtendSessionResponse(new_graph_version=version)
 
@@ -102,7 +105,7 @@ class MasterService:
             if error is not None and request.store_errors_in_response_body:
                 response = master_pb2.RunStepResponse(
                     status_code=error.error_code,  # type: ignore[arg-type]
-                    status_error_message=error.message,
+                    status_error_message=told(error.message),
                 )
                 error = None
             reply(error, response)
@@ -116,7 +119,7 @@ class MasterService:
 
             def respond(values: Sequence[Any]) -> Message:
                 for name, value in zip(fetches, values, strict=True):
-                    response.tensor.add(name=name, tensor=proto_of(value))
+                    put_proto(value, response.tensor.add(name=name).tensor)
                 return response
 
             running = _RunningCall(call, respond, answer, session)
@@ -175,6 +178,7 @@ class MasterService:
     ) -> master_pb2.CloseSessionResponse:
         self._session(request.session_handle, call)
         self._master.close_session(request.session_handle)
+        self._audit(call, "close_session", session=request.session_handle)
         return master_pb2.CloseSessionResponse()
 
     def list_devices(
@@ -183,6 +187,7 @@ class MasterService:
         return self._session(request.session_handle, call).list_devices()
 
     def reset(self, request: master_pb2.ResetRequest, call: Call) -> master_pb2.ResetResponse:
+        self._audit(call, "reset", containers=list(request.container))
         self._master.reset(list(request.container))
         return master_pb2.ResetResponse()
 
@@ -219,7 +224,7 @@ class MasterService:
 
         def respond(values: Sequence[Any]) -> Message:
             for value in values:
-                response.fetch.append(proto_of(value))
+                put_proto(value, response.fetch.add())
             return response
 
         running = _RunningCall(call, respond, reply, session)
@@ -248,6 +253,10 @@ class MasterService:
         self._guard.check_use(call.principal, session.owner, handle)
         session.idle_since = time.monotonic()
         return session
+
+    def _audit(self, call: Call, event: str, **about: Any) -> None:
+        if self._guard.enabled:
+            self._guard.audit.write(event, call.principal.id, **about)
 
     def _watch(self, session: MasterSession) -> None:
         check = functools.partial(self._check_idle, session.handle, session.steps)

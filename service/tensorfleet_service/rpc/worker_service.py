@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet.core.printable import told
 from tensorfleet.proto import worker_pb2
 from tensorfleet.wire.connection import cork
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.rendezvous import edge_of
 from tensorfleet_service.net.peer_grpc import SERVICE
-from tensorfleet_service.net.tensor_protos import proto_of, value_of
+from tensorfleet_service.net.tensor_protos import put_proto, value_of
 from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply, at_once
 from tensorfleet_service.tracing.trace import StepTrace
 
@@ -92,16 +93,16 @@ class WorkerService:
             ended = True
             response = worker_pb2.RunGraphResponse()
             if trace is not None:
-                response.step_stats.CopyFrom(trace.step_stats())
+                trace.step_stats(response.step_stats)
             try:
                 if error is not None:
                     raise error
                 for key, value in zip(fetches, results, strict=True):
-                    response.recv.add(name=key, tensor=proto_of(value))
+                    put_proto(value, response.recv.add(name=key).tensor)
             except errors.OpError as e:
                 response.ClearField("recv")
                 response.status_code = e.error_code  # type: ignore[assignment]
-                response.status_error_message = e.message
+                response.status_error_message = told(e.message)
             reply(None, response)
 
         def gone() -> None:
@@ -121,9 +122,9 @@ class WorkerService:
                 reply(error, None)
                 return
             try:
-                response = worker_pb2.RecvTensorResponse(is_dead=True)
+                response = worker_pb2.RecvTensorResponse(is_dead=value is DEAD)
                 if value is not DEAD:
-                    response = worker_pb2.RecvTensorResponse(tensor=proto_of(value))
+                    put_proto(value, response.tensor)
             except errors.OpError as e:
                 reply(e, None)
             else:

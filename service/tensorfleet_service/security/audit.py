@@ -17,6 +17,9 @@ log = logging.getLogger(__name__)
 MAX_TEXT = 1000
 """Limit on the characters of a text, as texts from outside may be long."""
 
+MAX_TEXTS = 100
+"""Limit on the texts of a list."""
+
 
 class Audit:
     """Writes events.
@@ -46,7 +49,7 @@ class Audit:
             "event": event,
             "who": who,
         }
-        fields |= {key: v[:MAX_TEXT] if isinstance(v, str) else v for key, v in about.items()}
+        fields |= {key: _short(value) for key, value in about.items()}
         line = json.dumps(fields)
         if self._descriptor is None:
             log.info("audit %s", line)
@@ -60,3 +63,9 @@ class Audit:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:MAX_TEXT]
+    return [_short(item) for item in value[:MAX_TEXTS]] if isinstance(value, list) else value

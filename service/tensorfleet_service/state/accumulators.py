@@ -12,6 +12,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.future import Future
 
 log = logging.getLogger(__name__)
@@ -168,17 +169,17 @@ class SparseAccumulator(Accumulator):
             raise _mismatch(self._sum[1].shape[1:], row)
         if has_shape and not compatible(self.shape, tuple(np.asarray(shape).tolist())):
             raise _mismatch(self.shape, tuple(np.asarray(shape).tolist()))
-        own, places = np.unique(indices, return_inverse=True)
+        own, _, places, _ = unlocked.unique(indices)
         sums = np.zeros((len(own), *row), values.dtype)
-        np.add.at(sums, places, values)
+        unlocked.at(np.add, sums, places, values)
         counts = np.ones(len(own), np.int64)
         if self._sum is not None:
             old_indices, old_sums, old_counts = self._sum
-            all_indices, places = np.unique(np.concatenate([old_indices, own]), return_inverse=True)
+            all_indices, _, places, _ = unlocked.unique(np.concatenate([old_indices, own]))
             total = np.zeros((len(all_indices), *row), values.dtype)
-            np.add.at(total, places, np.concatenate([old_sums, sums]))
+            unlocked.at(np.add, total, places, np.concatenate([old_sums, sums]))
             number = np.zeros(len(all_indices), np.int64)
-            np.add.at(number, places, np.concatenate([old_counts, counts]))
+            unlocked.at(np.add, number, places, np.concatenate([old_counts, counts]))
             own, sums, counts = all_indices, total, number
         self._sum = own, sums, counts
 

@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet_service.threads import unlocked
 
 Shape = tuple[int, ...]
 
@@ -141,10 +142,14 @@ class Table:
         return shape
 
     def _key_items(self, keys: Any) -> list[Any]:
-        if self.key_dims:
-            return list(map(tuple, keys.reshape(-1, self.key_dims[0]).tolist()))
-        items: list[Any] = keys.reshape(-1).tolist()
-        return items
+        if not self.key_dims:
+            return unlocked.listed(keys)
+        rows = keys.reshape(-1, self.key_dims[0])
+        found: list[Any] = []
+        step = max(unlocked.LISTED // self.key_dims[0], 1)
+        for begin in range(0, len(rows), step):
+            found += map(tuple, rows[begin : begin + step].tolist())
+        return found
 
     def _pairs(self, keys: Any, values: Any) -> Iterable[tuple[Any, Any]]:
         expected = (*self._keys_shape(keys), *self.value_dims)
@@ -153,7 +158,7 @@ class Table:
                 f"Expected shape {format_dims(expected)} for value, got {format_dims(values.shape)}"
             )
         if not self.value_dims:
-            return zip(self._key_items(keys), values.reshape(-1).tolist(), strict=True)
+            return zip(self._key_items(keys), unlocked.listed(values), strict=True)
         rows = values.reshape((-1, *self.value_dims)).copy()
         return zip(self._key_items(keys), rows, strict=True)
 

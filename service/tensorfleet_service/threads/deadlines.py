@@ -12,6 +12,7 @@ from collections.abc import Callable
 log = logging.getLogger(__name__)
 
 MIN_DROPPED_DEADLINES = 1000
+MAX_SECONDS = 1e9
 
 
 class Deadline:
@@ -52,7 +53,9 @@ class Deadlines:
         self._cancelled = 0
 
     def after(self, seconds: float, function: Callable[[], None]) -> Deadline:
-        """Has `function`, which must not block, called after `seconds`."""
+        """Has `function`, which must not block, called after `seconds`, but at most MAX_SECONDS."""
+        if not seconds <= MAX_SECONDS:  # or no number: clients give them, and no clock takes all
+            seconds = MAX_SECONDS
         deadline = Deadline(self, time.monotonic() + seconds, function)
         with self._changed:
             heapq.heappush(self._heap, (deadline.time, next(self._order), deadline))

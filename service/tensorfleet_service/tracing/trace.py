@@ -36,9 +36,10 @@ class StepTrace:
         """Adds the records of another task."""
         self._merged.append(stats)
 
-    def step_stats(self) -> StepStats:
-        """All records, by device, with the nodes in the order of their starts."""
-        result = StepStats()
+    def step_stats(self, result: StepStats | None = None) -> StepStats:
+        """All records, by device, with the nodes in the order of their starts; in `result`, if given."""
+        if result is None:
+            result = StepStats()
         threads: dict[int, int] = {}
         devices: dict[str, DeviceStepStats] = {}
         for node, start, end, (shape, size), thread in sorted(self._records, key=lambda record: record[1]):

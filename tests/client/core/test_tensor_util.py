@@ -364,3 +364,67 @@ except MemoryError as error:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended
     assert "refused: Unable to allocate" in ended.stdout
+
+
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor_util, "_PART", 4)
+    monkeypatch.setattr(tensor_util, "_LARGE", 8)
+
+
+@pytest.mark.usefixtures("in_parts")
+@pytest.mark.parametrize("dtype", ["int32", "int8", "uint64", "float16", "bool", "complex64", "float64"])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 10])
+def test_numbers_are_read_in_parts(dtype: str, count: int) -> None:
+    array = np.arange(count).astype(dtype)
+    read = make_ndarray(make_tensor_proto(array))
+    np.testing.assert_array_equal(read, array)
+    assert read.dtype == array.dtype
+    made = message(dtypes.as_dtype(dtype), [count])
+    written = tensor_util.elements_proto(array)
+    made.MergeFrom(written)
+    np.testing.assert_array_equal(make_ndarray(made), array)
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_numbers_out_of_range_in_a_later_part() -> None:
+    with pytest.raises(ValueError, match="out of range for int8"):
+        make_ndarray(message(dtypes.int8, [5], int_val=[1, 2, 3, 4, 300]))
+    with pytest.raises(ValueError, match="half a complex number"):
+        make_ndarray(message(dtypes.complex64, [5], scomplex_val=[1] * 9))
+
+
+@pytest.mark.usefixtures("in_parts")
+@pytest.mark.parametrize("length", [1, 200])
+@pytest.mark.parametrize("count", [0, 1, 3, 8])
+def test_strings_as_bytes_in_parts(length: int, count: int) -> None:
+    array = np.array([b"%d" % i * length for i in range(count)] + [None], object)[:-1]
+    data = tensor_util.string_bytes(array)
+    np.testing.assert_array_equal(tensor_util.strings_from_bytes(data, count), array)
+    for wrong in (data + b"a", data[:-1]) if count else (b"a",):
+        with pytest.raises(ValueError, match="strings"):
+            tensor_util.strings_from_bytes(wrong, count)
+
+
+@pytest.mark.usefixtures("in_parts")
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(12, dtype=np.float32).reshape(3, 4),
+        np.arange(12, dtype=np.int32)[::2],
+        np.array([[b"a", b"bc"], [b"", b"d" * 300]], object),
+    ],
+)
+def test_what_is_put_into_a_message(array: np.ndarray[Any, Any]) -> None:
+    made = TensorProto()
+    assert tensor_util.put(array, made)
+    assert made.tensor_content
+    np.testing.assert_array_equal(make_ndarray(made), array)
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_what_is_not_put_into_a_message_as_bytes() -> None:
+    made = TensorProto()
+    for array in (np.float32(1), np.broadcast_to(np.float32(1), (100,)), np.array([b"a"], object)):
+        assert not tensor_util.put(array, made)
+    assert made == TensorProto()

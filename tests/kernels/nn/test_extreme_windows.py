@@ -19,6 +19,37 @@ def convolve(**attrs: Any) -> Any:
     return run_op("Conv2D", IMAGES, WEIGHTS, **{"strides": [1, 1, 1, 1], "padding": b"SAME", **attrs})
 
 
+@pytest.mark.parametrize("op", ["MaxPool", "AvgPool", "Conv2D", "DepthwiseConv2dNative"])
+@pytest.mark.parametrize(("size", "stride", "fits"), [(3, 1, 1), (2, 1, 0), (1, 2, 0), (1, 1, -1), (1, 3, 0)])
+def test_inputs_that_are_smaller_than_windows(op: str, size: int, stride: int, fits: int) -> None:
+    """As in TensorFlow, there is nothing where a window just does not fit."""
+    images = np.ones((2, size, 5, 1), np.float32)
+    attrs = {"strides": [1, stride, stride, 1], "padding": b"VALID"}
+    inputs = [images, np.ones((3, 3, 1, 1), np.float32)]
+    if op in ("MaxPool", "AvgPool"):
+        attrs["ksize"] = [1, 3, 3, 1]
+        inputs = [images]
+    if fits < 0:
+        with pytest.raises(errors.InvalidArgumentError, match="Computed output size would be negative: -1"):
+            run_op(op, *inputs, **attrs)
+    else:
+        assert run_op(op, *inputs, **attrs).shape == (2, fits, (5 - 3) // stride + 1, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_maxima_of_what_is_no_number(dtype: Any) -> None:
+    """It is never the greatest; where there is nothing else, the least number is."""
+    x = np.arange(16, dtype=dtype).reshape(1, 4, 4, 1)
+    x[0, 1, 1, 0] = x[0, 0, 3, 0] = x[0, 2:, 2:, 0] = np.nan
+    x[0, 2:, :2, 0] = -np.inf
+    attrs = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": b"VALID"}
+    least = np.finfo(dtype).min
+    pooled = run_op("MaxPool", x, **attrs)
+    np.testing.assert_array_equal(pooled[0, :, :, 0], [[4, 7], [least, least]])
+    slopes = run_op("MaxPoolGrad", x, pooled, np.ones_like(pooled), **attrs)
+    assert np.argwhere(slopes[0, :2, :, 0]).tolist() == [[1, 0], [1, 3]]
+
+
 @pytest.mark.parametrize("padding", [b"SAME", b"VALID"])
 def test_the_largest_strides(padding: bytes) -> None:
     out = convolve(strides=[1, MOST, MOST, 1], padding=padding)

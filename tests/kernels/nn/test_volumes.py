@@ -148,7 +148,7 @@ POOL = {"ksize": [1, 2, 2, 1], "strides": [1] * 4, "padding": "VALID"}
     [
         ("Conv3D", (V[0], W), CONV, "5-dimensional"),
         ("Conv3D", (V, W[:, :, :, :1]), CONV, "depth"),
-        ("Conv3D", (V[:, :1], W), CONV, "Negative dimension"),
+        ("Conv3D", (V[:, :1], np.concatenate([W, W])), CONV, "Computed output size would be negative"),
         ("Conv3DBackpropFilterV2", (V, np.array([2, 3], np.int32), V), CONV, "5 elements"),
         ("Conv3DBackpropInputV2", (np.array(V.shape, np.int32), W, V[..., :1]), CONV, "out_backprop"),
         ("AvgPool3D", (V,), {**CONV, "ksize": [1, 0, 1, 1, 1]}, "greater than 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import weakref
 from typing import Any
@@ -86,6 +87,44 @@ def test_parts_have_so_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_few_nodes_are_one_function() -> None:
     text = "\n".join(["n0 = Placeholder()", *(f"n{i} = Sqrt(n{i - 1})" for i in range(1, 4000))])
     assert parts(plan(text, ["n0"], ["n3999"])) == 0
+
+
+def test_a_node_with_many_inputs_is_in_several_lines() -> None:
+    count = compiled_text.LARGE
+    rows = [f"n{i} = Neg(n{i - 1})" for i in range(1, count)]
+    names = ", ".join(f"n{i}" for i in range(count))
+    made = plan("\n".join(["n0 = Placeholder()", *rows, f"y = AddN({names}) N={count}"]), ["n0"], ["y"])
+    assert made.function(None, [np.float32(3)]) == (0.0,)
+    assert made.traced()[0](Step(), [np.float32(3)]) == (0.0,)
+    lengths = [len(source) for source, _ in made._writer.write(False)[0]]
+    assert max(lengths) < 2 * compiled_text.PART_TEXT
+
+
+@pytest.mark.usefixtures("cut", "one_by_one")
+def test_many_inputs_and_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_writer, "MANY", 2)
+    rows = [f"a{i} = Neg(x)\nb{i} = Sqrt(x)" for i in range(5)]
+    names = ", ".join(f"a{i}, b{i}" for i in range(5))
+    rows += [f"p = IdentityN({names}) T={','.join(['float'] * 10)}", f"s = AddN({names}) N=10"]
+    rows += ["y = AddV2(p:3, s)"]
+    made = plan("\n".join(["x = Placeholder()", *rows]), ["x"], ["y", "p:9", "s"])
+    assert made.function(Step(), [np.float32(4)]) == (-8, 2, -10)
+    assert made.traced()[0](Step(), [np.float32(4)]) == (-8, 2, -10)
+
+
+@pytest.mark.usefixtures("one_by_one")
+@pytest.mark.parametrize("large", [0, 1 << 13])
+def test_a_plan_ends_without_a_collection(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_text, "LARGE", large)
+    monkeypatch.setattr(compiled_text, "PART", 2)
+    gc.disable()
+    try:
+        made = plan("x = Placeholder()\na = Neg(x)\nb = Sqrt(a)\ny = Neg(b)", ["x"], ["y"])
+        watched = weakref.ref(made.function)
+        del made
+        assert watched() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.usefixtures("cut", "one_by_one")

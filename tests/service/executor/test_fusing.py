@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import errors
-from tensorfleet_service.executor import plan_writer
+from tensorfleet_service.executor import fusing, plan_writer
 from tensorfleet_service.executor.fusing import find_groups
 from tensorfleet_service.executor.statements import dereferences
 from tensorfleet_service.kernels.math import compiled, fusion
@@ -57,6 +57,16 @@ def test_nothing_joins_a_group_once_others_need_it() -> None:
 def test_two_groups_become_one() -> None:
     text = "x = Placeholder()\ny = Placeholder()\na = Neg(x)\nb = Exp(y)\nc = Log(b)\nd = Mul(a, c)"
     assert groups(text) == [("a b c d", "x y", "d")]
+
+
+def test_a_group_has_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusing, "MAX_MEMBERS", 3)
+    text = "\n".join(
+        ["x = Placeholder()", "a = Neg(x)", "b = Exp(a)", "c = Log(b)", "d = Neg(c)", "e = Exp(d)"]
+    )
+    assert groups(text) == [("a b c", "x", "c"), ("d e", "c", "e")]
+    text = "x = Placeholder()\na = Neg(x)\nb = Exp(a)\nc = Log(x)\nd = Neg(c)\ny = Mul(b, d)"
+    assert groups(text) == [("a b y", "x d", "y"), ("c d", "x", "d")]
 
 
 def test_what_may_wait_divides_groups() -> None:

@@ -219,7 +219,7 @@ def test_a_long_chain() -> None:
     made = Plan(DEVICES[0], nodes, Resources(), np, {})
     assert made.function(None, [np.float64(1)]) == (count - 2,)
     names = set(re.findall(r"\bv\d+\b", made.source))
-    assert len(names) == 3  # x, the running sum, and the result
+    assert len(names) == 4  # x, the running sum, what leaves one group for the next, and the result
 
 
 # ---------------------------------------------------------------------------- lifetimes

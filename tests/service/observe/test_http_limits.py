@@ -53,6 +53,21 @@ def test_a_crowd_that_asks_for_nothing(pages: HttpServer) -> None:
     until(lambda: len(pages._server._open) == 0)
 
 
+def test_a_crowd_of_one_address_ends_no_connection_of_another(pages: HttpServer) -> None:
+    """However many come while somebody's request is on its way."""
+    with ExitStack() as stack:
+        slow = stack.enter_context(connect(pages))
+        slow.sendall(b"GET /healthz/live HTTP/1.1\r\n")
+        until(lambda: len(pages._server._open) == 1)
+        for _ in range(2 * MAX_CONNECTIONS):
+            stack.enter_context(
+                socket.create_connection(("127.0.0.1", pages.port), 20, source_address=("127.0.0.2", 0))
+            )
+        assert asks(pages) == b"ok\n"
+        slow.sendall(b"\r\n")
+        assert slow.recv(100).startswith(b"HTTP/1.1 200")
+
+
 def test_a_request_by_drops(pages: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is for all of it, not for each byte."""
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.5)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tensorfleet_service.observe import log
+from tensorfleet_service.state import printed
 
 TASK = "/job:ps/task:0%s"
 
@@ -22,6 +23,7 @@ def _root_logger() -> Iterator[None]:
     yield
     root.handlers[:] = before[0]
     root.setLevel(before[1])
+    printed.through()
 
 
 def written(log_format: str, level: str = "info") -> str:
@@ -92,3 +94,28 @@ def test_nothing_in_a_message_acts_on_a_terminal(log_format: str) -> None:
     assert all(char.isprintable() for char in written.removesuffix("\n"))
     assert "é 漢" in written
     written.encode()
+
+
+FORGED = '2026-01-31T12:00:00.123Z INFO /job:ps/task:0 audit: audit {"who": "token:alice"}'
+
+
+@pytest.mark.parametrize("output", ["stderr", "stdout", "log(error)"])
+def test_what_an_op_prints_is_no_message_of_the_task(output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """However high the level of the log is."""
+    stream = io.StringIO()
+    log.configure(TASK, "text", "error", stream)
+    printed.write(output, f"shown\x1b[2J\n{FORGED}\n")
+    text = capsys.readouterr().out if output == "stdout" else stream.getvalue()
+    level = "ERROR" if output == "log(error)" else "INFO"
+    first, second = text.splitlines()
+    assert first.endswith(f"Z {level} {TASK} print: shown\\x1b[2J")
+    assert re.fullmatch(rf"\S+Z {level} {TASK} print \| {re.escape(FORGED)}", second)
+
+
+def test_what_an_op_prints_is_one_object() -> None:
+    stream = io.StringIO()
+    log.configure(TASK, "json", "info", stream)
+    printed.write("stderr", json.dumps({"level": "info", "task": TASK, "logger": "audit"}) + "\n")
+    found = json.loads(stream.getvalue())
+    assert (found["logger"], found["level"]) == (log.PRINTED, "info")
+    assert json.loads(found["message"])["logger"] == "audit"

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorfleet.core import dtypes, logging as tf_logging, structures
 from tensorfleet.core.shapes import TensorShape
-from tensorfleet.graph import framework
+from tensorfleet.graph import framework, functional_flow
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
@@ -37,7 +37,9 @@ def cond(
 ) -> Any:
     """The result of `true_fn` if `pred` holds, else that of `false_fn` (`tf.cond`).
 
-    Only ops that are made inside of the functions belong to a branch and run only if it is taken.
+    Only ops that are made inside of the functions belong to a branch and run only if it is taken. With
+    control flow v2 (`tf.enable_control_flow_v2`) the functions become those of an If, and what they return
+    keeps its structure.
 
     Args:
         pred: bool, rank 0.
@@ -55,9 +57,11 @@ def cond(
         np.int32(30)
     """
     true_fn, false_fn = _one_of(true_fn, fn1, "true_fn", "fn1"), _one_of(false_fn, fn2, "false_fn", "fn2")
-    with framework.name_scope(name, "cond", [pred]):
+    with framework.name_scope(name, "cond", [pred]) as scope:
         if isinstance(pred, bool):
             raise TypeError("'pred' must not be a Python bool.")
+        if functional_flow.is_used():
+            return functional_flow.builders().cond(pred, true_fn, false_fn, scope)
         graph = get_default_graph()
         dead_if_true, dead_if_false = switch(pred, pred)
         pivot_t = identity(dead_if_false, name="switch_t")
@@ -164,9 +168,9 @@ def while_loop(
         loop_vars: tensors and TensorArrays, in a list or tuple that may be nested.
         shape_invariants: in the same structure, the shapes that the variables keep in all iterations; by
             default, those of their first values.
-            parallel_iterations: the number of iterations that may run at the same time.
-            maximum_iterations: the greatest number of iterations, after which the loop ends.
-            return_same_structure: whether a single variable is returned in its list, instead of alone.
+        parallel_iterations: the number of iterations that may run at the same time.
+        maximum_iterations: the greatest number of iterations, after which the loop ends.
+        return_same_structure: whether a single variable is returned in its list, instead of alone.
 
     Raises:
         TypeError: an argument is of the wrong type.
@@ -183,9 +187,20 @@ def while_loop(
         raise TypeError("'body' must be callable.")
     if parallel_iterations < 1:
         raise TypeError("'parallel_iterations' must be a positive integer.")
-    with framework.name_scope(name, "while", structures.flatten(loop_vars)):
+    with framework.name_scope(name, "while", structures.flatten(loop_vars)) as scope:
         if not loop_vars:
             raise ValueError("'loop_vars' must be provided.")
+        if functional_flow.is_used():
+            return functional_flow.builders().while_loop(
+                cond,
+                body,
+                loop_vars,
+                shape_invariants,
+                parallel_iterations,
+                maximum_iterations,
+                return_same_structure,
+                scope,
+            )
         if maximum_iterations is not None:
             maximum_iterations = convert_to_tensor(maximum_iterations, name="maximum_iterations")
             single = len(loop_vars) == 1 and not return_same_structure
@@ -223,9 +238,15 @@ def _counted(
         )
     return (
         lambda i, values: logical_and(i < limit, cond(*values)),
-        lambda i, values: (i + 1, body(*values)),
+        lambda i, values: (i + 1, _as_sequence(loop_vars, body(*values))),
         (counter, loop_vars),
     )
+
+
+def _as_sequence(wanted: Any, given: Any) -> Any:
+    """In functions a tuple may stand for a list of loop variables, as in TensorFlow's."""
+    plain = {type(wanted), type(given)} == {list, tuple}
+    return type(wanted)(given) if plain and get_default_graph().building_function else given
 
 
 def case(
@@ -333,7 +354,8 @@ def switch_case(
 ) -> Any:
     """The result of the function number `branch_index` (`tf.switch_case`).
 
-    Only the ops of the branch that is taken run. The graph has a chain of conditionals.
+    Only the ops of the branch that is taken run. The graph has a chain of conditionals, or with control flow
+    v2 one Case.
 
     Args:
         branch_index: an int32 of rank 0.
@@ -365,7 +387,11 @@ def switch_case(
             f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
             f"{set(numbers)}"
         )
-    with framework.name_scope(name, "switch_case", [branch_index]):
+    with framework.name_scope(name, "switch_case", [branch_index]) as scope:
+        if functional_flow.is_used():
+            functions = [function for _, function in pairs]
+            functions += [] if default is None else [default]
+            return functional_flow.builders().switch_case(branch_index, functions, scope)
         index = convert_to_tensor(branch_index, "int32", "branch_index")
         from tensorfleet.ops.math.comparison import equal
 

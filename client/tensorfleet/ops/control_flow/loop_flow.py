@@ -42,7 +42,14 @@ class LoopFlow(ControlFlow):
                     self._add_loop(op)
 
     def _add_loop(self, op: Operation) -> None:
-        forward = op._control_flow_context.GetWhileContext()
+        context = op._control_flow_context
+        if context is None:
+            raise LookupError(
+                f"No gradient defined for the loop that {op.name} ends: tf.import_graph_def brings no "
+                "contexts of loops. Import a MetaGraphDef with tf.train.import_meta_graph, or build the loop "
+                "under tf.enable_control_flow_v2() before it is exported."
+            )
+        forward = context.GetWhileContext()
         if forward in self._loops:
             return
         state = self._loops[forward] = LoopGradient(forward, self._outer_of(forward))

@@ -217,12 +217,12 @@ class WhileContext(ControlFlowContext):
         from tensorfleet.ops.data_flow.tensor_array import as_flow, with_flow
 
         originals = structures.flatten(loop_vars)
-        loop_vars = structures.pack(loop_vars, [_as_variable(value) for value in originals])
+        loop_vars = structures.pack(loop_vars, [as_variable(value) for value in originals])
         flat_vars = [as_flow(value) for value in structures.flatten(loop_vars)]
         if shape_invariants is None:
             invariants = [tensor.get_shape() for tensor in flat_vars]
         else:
-            invariants = _flat_shapes(loop_vars, shape_invariants)
+            invariants = flat_shapes(loop_vars, shape_invariants)
         self.Enter()
         try:
             body_result, exits = self._build(pred, body, originals, loop_vars, flat_vars, invariants)
@@ -288,7 +288,7 @@ class WhileContext(ControlFlowContext):
         with graph.control_dependencies(None):
             for tensor, invariant in zip(outside, invariants, strict=True):
                 made = enter(tensor, self._name, False, self._parallel_iterations, keep_shape=False)
-                if not _is_special_case(tensor.get_shape(), invariant):
+                if not is_special_case(tensor.get_shape(), invariant):
                     raise ValueError(
                         f"The shape invariant specified for {tensor.name} is not compatible with the initial "
                         "shape of the loop variable. It enters the loop with shape "
@@ -323,19 +323,20 @@ def _gradient_of(tensor: Tensor) -> Any:
     return state if found is state.forward_context else None
 
 
-def _as_variable(value: Any) -> Any:
+def as_variable(value: Any) -> Any:
+    """A loop variable: a TensorArray as it is, all else as a tensor."""
     from tensorfleet.ops.data_flow.tensor_array import TensorArray
 
     return value if isinstance(value, TensorArray) else convert_to_tensor(value)
 
 
-def _flat_shapes(loop_vars: Any, shapes: Any) -> list[TensorShape]:
+def flat_shapes(loop_vars: Any, shapes: Any) -> list[TensorShape]:
     """One shape for each loop variable, from a structure whose leaves are TensorShapes or None."""
     if structures.is_nested(loop_vars):
         keys = sorted(loop_vars) if isinstance(loop_vars, dict) else range(len(loop_vars))
         if len(shapes) != len(loop_vars):
             raise ValueError("'shape_invariants' must have the structure of 'loop_vars'")
-        return [shape for key in keys for shape in _flat_shapes(loop_vars[key], shapes[key])]
+        return [shape for key in keys for shape in flat_shapes(loop_vars[key], shapes[key])]
     if shapes is None:
         return [loop_vars.get_shape()]
     if not isinstance(shapes, TensorShape):
@@ -343,7 +344,7 @@ def _flat_shapes(loop_vars: Any, shapes: Any) -> list[TensorShape]:
     return [shapes]
 
 
-def _is_special_case(shape: TensorShape, general: TensorShape) -> bool:
+def is_special_case(shape: TensorShape, general: TensorShape) -> bool:
     """Whether every tensor of shape `shape` is also one of shape `general`."""
     if general.dims is None:
         return True
@@ -355,14 +356,18 @@ def _is_special_case(shape: TensorShape, general: TensorShape) -> bool:
 def _close(joined: Tensor, value: Tensor) -> None:
     """Connects a variable's next value to its Merge."""
     following = next_iteration(value)
-    if not _is_special_case(following.get_shape(), joined.get_shape()):
-        entered = joined.op.inputs[0].op.inputs[0]
+    check_next_shape(joined.op.inputs[0].op.inputs[0], following.get_shape(), joined.get_shape())
+    joined.op._update_input(1, following)
+
+
+def check_next_shape(entered: Tensor, shape: TensorShape, invariant: TensorShape) -> None:
+    """Raises ValueError if a variable's next value does not have the shape that it keeps."""
+    if not is_special_case(shape, invariant):
         raise ValueError(
             f"Input tensor '{entered.name}' enters the loop with shape {entered.shape}, but has shape "
-            f"{following.shape} after one iteration. To allow the shape to vary across iterations, use the "
+            f"{shape} after one iteration. To allow the shape to vary across iterations, use the "
             "`shape_invariants` argument of tf.while_loop to specify a less-specific shape."
         )
-    joined.op._update_input(1, following)
 
 
 context_protos.serve_restoring("while_ctxt", WhileContext.from_proto)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -11,7 +12,7 @@ from tensorfleet.core.dims import Dims, concatenate, merge
 from tensorfleet.core.dtypes import DType, as_dtype
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.type_specs import serve_value_type
-from tensorfleet.graph import framework
+from tensorfleet.graph import framework, functional_flow
 from tensorfleet.graph.apply import apply_none, apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
@@ -120,6 +121,11 @@ class TensorArray:
         infer_shape: whether all elements have the shape of the first one.
         element_shape: the shape of the elements.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
+        """With control flow v2, an array that is a list of tensors, whose gradients loops hand on."""
+        is_new = cls is TensorArray and kwargs.get("handle") is None and len(args) < 6
+        return super().__new__(_list_array() if is_new and functional_flow.is_used() else cls)
 
     def __init__(
         self,
@@ -354,6 +360,15 @@ class TensorArray:
     def close(self, name: str | None = None) -> Operation:
         """Drops the elements."""
         return apply_none("TensorArrayCloseV3", self._handle, name=name)
+
+
+_list_array: Callable[[], type[TensorArray]]
+
+
+def serve_list_array(load: Callable[[], type[TensorArray]]) -> None:
+    """Registers what gives the class of arrays for control flow v2."""
+    global _list_array
+    _list_array = load
 
 
 def as_flow(value: Any) -> Any:

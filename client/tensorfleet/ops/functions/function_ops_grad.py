@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.core import dtypes
@@ -16,10 +17,26 @@ from tensorfleet.graph.tensor import Tensor
 
 no_rule("RemoteCall")
 
+_FLOW = frozenset(("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", "For"))
+_SWITCHES = frozenset(("Switch", "RefSwitch", "Enter", "RefEnter"))
+_by_name: Callable[[Operation, Sequence[Any]], list[Any]] | None = None
+
+
+def serve(by_name: Callable[[Operation, Sequence[Any]], list[Any]]) -> None:
+    """Registers what differentiates calls of functions that call others by If, Case, While and For."""
+    global _by_name
+    _by_name = by_name
+
 
 @gradient(GRADIENT_RULE)
 def _call(op: Operation, *grads: Any) -> list[Any]:
     """The gradient of the function, which the runtime makes, or that the library names."""
+    graph = op.graph
+    types = {node.op for node in graph._functions[op.type].node_def}
+    # In a body that is differentiated, too: it may be differentiated again.
+    wanted = types & _FLOW or (graph.functional_flow and not types & _SWITCHES)
+    if wanted and op.type not in graph._function_gradients and _by_name is not None:
+        return _by_name(op, grads)
     function = NameAttrList(name=op.type)
     for key, value in op.attrs.items():
         to_proto(value, function.attr[key])

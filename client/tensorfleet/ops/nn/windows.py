@@ -76,6 +76,24 @@ class Windows:
             )
         return Span((size + before + after - reach) // stride + 1, before, after)
 
+    def running_span(self, axis: int, size: int, window: int) -> Span:
+        """`span` in a step, where an input that a window just does not fit into has no windows.
+
+        Raises:
+            ValueError: a window is larger than the input by a stride or more.
+        """
+        stride, reach = self.strides[axis], (window - 1) * self.dilations[axis] + 1
+        before, after = (0, 0) if self.padding == b"SAME" else self.explicit[axis]
+        if self.padding == b"SAME" or size + before + after >= reach:
+            return self.span(axis, size, window)
+        over = size + before + after - reach + stride
+        if over <= -stride:
+            raise ValueError(
+                f"Computed output size would be negative: {-(-over // stride)} [input_size: {size}, "
+                f"effective_filter_size: {reach}, stride: {stride}]"
+            )
+        return Span(0, before, after)
+
     def count(self, axis: int, size: int | None, window: int | None) -> int | None:
         """The number of windows along a dimension of space; None if it is not known."""
         if size is None or (window is None and self.padding != b"SAME"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.graph import handles
 from tensorfleet.graph.convert import constant_node
 from tensorfleet.graph.gradient_registry import gradient, no_rule, not_differentiable
 from tensorfleet.graph.operation import Operation
@@ -24,7 +25,7 @@ for _change in ("Add", "Sub", "Min", "Max", "Update"):
 
 def _variable_shape(handle: Tensor, dtype: Any = np.int32) -> tuple[Tensor, tuple[int | None, ...] | None]:
     """The shape of a handle's variable, as a tensor and as far as it is static."""
-    dims = handle.op.attrs.get("shape")
+    dims = handles.handle_dims(handle)
     if dims is not None and None not in dims:
         return constant_node(np.array(dims, dtype), "Const"), dims
     return apply_one("VariableShape", handle, out_type=dtype), dims

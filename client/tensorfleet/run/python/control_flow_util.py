@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
-ENABLE_CONTROL_FLOW_V2 = False
+from tensorfleet.graph import functional_flow
+
+
+class _Switched(ModuleType):
+    """This module, whose flag programs set."""
+
+    @property
+    def ENABLE_CONTROL_FLOW_V2(self) -> bool:
+        """Whether loops and conditionals become functions, in all graphs from now on."""
+        return functional_flow.is_enabled()
+
+    @ENABLE_CONTROL_FLOW_V2.setter
+    def ENABLE_CONTROL_FLOW_V2(self, value: bool) -> None:
+        functional_flow.enable(value)
+
+
+sys.modules[__name__].__class__ = _Switched
 
 
 def EnableControlFlowV2(graph: Any) -> bool:
-    """Whether loops and conditionals become functions: never."""
-    return ENABLE_CONTROL_FLOW_V2
+    """Whether loops and conditionals that are made in a graph become functions."""
+    return functional_flow.is_used(graph)
 
 
 def IsInXLAContext(op: Any) -> bool:

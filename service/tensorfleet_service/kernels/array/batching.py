@@ -6,7 +6,14 @@ import math
 from typing import Any
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, array_module, host_array, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    array_module,
+    host_array,
+    ints,
+    invalid,
+    shape_text,
+)
 
 
 def _checked(x: Any, block: list[int], pads: list[list[int]], what: str) -> None:
@@ -74,7 +81,7 @@ def _batching(node: KernelNode) -> Kernel:
         if square is None:
             if values[0].ndim != 1:
                 raise invalid(f"block_shape rank should be 1 instead of {values[0].ndim}")
-            block = values[0].tolist()
+            block = ints(values[0])
         else:
             block = square
             if x.ndim != 4:
@@ -83,6 +90,6 @@ def _batching(node: KernelNode) -> Kernel:
             raise invalid(
                 f"{what} should have shape [{len(block)}, 2] instead of {shape_text(values[-1].shape)}"
             )
-        return function(array_module(node.xp, x), x, block, values[-1].tolist())
+        return function(array_module(node.xp, x), x, block, ints(values[-1]))
 
     return run

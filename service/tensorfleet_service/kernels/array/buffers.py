@@ -8,7 +8,13 @@ import numpy as np
 
 from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    check_vector,
+    ints,
+    invalid,
+    shape_text,
+)
 
 
 @kernel("Empty")
@@ -17,7 +23,7 @@ def empty(node: KernelNode) -> Kernel:
 
     def run(shape: Any) -> Any:
         check_vector(shape, "shape")
-        dims = shape.tolist()
+        dims = ints(shape)
         if any(size < 0 for size in dims):
             raise invalid(f"Dimension {min(dims)} must be >= 0")
         if dtype is dtypes.string:

@@ -10,7 +10,13 @@ from tensorfleet.core import dtypes, string_arrays
 from tensorfleet.ops.array.constants import range_size
 from tensorfleet_service.kernels import variants
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    check_vector,
+    ints,
+    invalid,
+    shape_text,
+)
 from tensorfleet_service.kernels.variant_messages import from_messages
 from tensorfleet_service.threads.running import check as check_step
 
@@ -35,13 +41,13 @@ def fill(node: KernelNode) -> Kernel:
         check_vector(dims, "dims")
         if value.ndim:
             raise invalid(f"value must represent a scalar, got shape {shape_text(value.shape)}")
-        shape = dims.tolist()
+        shape = ints(dims)
         if shape and min(shape) < 0:
             raise invalid(f"Dimension {min(shape)} must be >= 0")
         return xp.full(shape, value, dtype)
 
     def strings(dims: Any, value: Any) -> Any:
-        return string_arrays.filled(dims.tolist(), value.item(), check_step)
+        return string_arrays.filled(ints(dims), value.item(), check_step)
 
     return strings if node.output_types[0] is dtypes.string else run
 

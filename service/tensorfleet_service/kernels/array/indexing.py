@@ -11,7 +11,14 @@ import numpy as np
 from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.devices.native import add_rows
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    array_module,
+    ints,
+    invalid,
+    shape_text,
+)
+from tensorfleet_service.threads import unlocked
 
 
 @array_kernel("Gather")
@@ -170,7 +177,7 @@ def scatter_nd(node: KernelNode) -> Kernel:
     def run(indices: Any, updates: Any, shape: Any) -> Any:
         if shape.ndim != 1:
             raise invalid("Shape must be a vector")
-        dims = shape.tolist()
+        dims = ints(shape)
         if min(dims, default=0) < 0:
             raise invalid(f"Dimension {min(dims)} must be >= 0")
         result = string_arrays.filled(dims, b"") if dtype is dtypes.string else xp.zeros(dims, dtype.np)
@@ -189,19 +196,19 @@ def _add(xp: Any, table: Any, places: Any, updates: Any) -> None:
         flat = np.ravel_multi_index(places, table.shape[: len(places)]).reshape(-1)
         if add_rows(table.reshape(rows, -1), flat, np.ascontiguousarray(updates)):
             return
-    xp.add.at(table, places, updates)
+    unlocked.at(xp.add, table, places, updates)
 
 
 def _subtract(xp: Any, table: Any, places: Any, updates: Any) -> None:
-    xp.subtract.at(table, places, updates)
+    unlocked.at(xp.subtract, table, places, updates)
 
 
 def _minimum(xp: Any, table: Any, places: Any, updates: Any) -> None:
-    xp.minimum.at(table, places, updates)
+    unlocked.at(xp.minimum, table, places, updates)
 
 
 def _maximum(xp: Any, table: Any, places: Any, updates: Any) -> None:
-    xp.maximum.at(table, places, updates)
+    unlocked.at(xp.maximum, table, places, updates)
 
 
 _TENSOR_SCATTER = {

@@ -11,7 +11,12 @@ from tensorfleet.core import dtypes, string_arrays
 from tensorfleet.wire.frames import MAX_RANK
 from tensorfleet_service.kernels.array.shaping import spread
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    ints,
+    invalid,
+    shape_text,
+)
 
 
 def _tiled(xp: Any, x: Any, counts: list[int]) -> Any:
@@ -33,7 +38,7 @@ def tile(node: KernelNode) -> Kernel:
     def run(x: Any, multiples: Any) -> Any:
         if multiples.ndim != 1:
             raise invalid(f"Expected multiples to be 1-D, but got shape {shape_text(multiples.shape)}")
-        counts = multiples.tolist()
+        counts = ints(multiples)
         if len(counts) != x.ndim:
             raise invalid(
                 f"Expected multiples argument to be a vector of length {x.ndim} but got length "
@@ -100,7 +105,7 @@ def checked_paddings(
             f"The first dimension of paddings must be the rank of inputs{shape_text(paddings.shape)} "
             f"{shape_text(x.shape)}"
         )
-    pairs: list[list[int]] = paddings.tolist()
+    pairs: list[list[int]] = ints(paddings)
     for before, after in pairs:
         if before < 0 or after < 0:
             raise invalid(negative.format(before, after))

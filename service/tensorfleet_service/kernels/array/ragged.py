@@ -11,6 +11,7 @@ from tensorfleet_service.kernels.array.row_splits import checked_splits
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
 from tensorfleet_service.threads import unlocked
+from tensorfleet_service.threads.running import check as check_step
 
 MAX_VALUES = 1 << 31
 """Limit on the values of a range."""
@@ -29,31 +30,59 @@ def ragged_range(node: KernelNode) -> Kernel:
         if len(sizes) > 1:
             raise invalid("starts, limits, and deltas must have the same shape")
         count = sizes.pop() if sizes else 1
-        rows, total = [], 0
-        for start, limit, delta in zip(*(np.broadcast_to(part, count) for part in parts), strict=True):
-            if delta == 0:
-                raise invalid("Requires delta != 0")
-            size = _range_size(start, limit, delta)
-            total += size
-            if total > MAX_VALUES or total > np.iinfo(splits_type).max:
-                raise invalid("Requires ((limit - start) / delta) to be at most the splits' greatest number")
-            steps = np.full(size, delta, dtype)
-            steps[:1] = start
-            rows.append(np.add.accumulate(steps, dtype=dtype))
-        splits = np.cumsum([0, *map(len, rows)])
-        return splits.astype(splits_type), np.concatenate(rows) if rows else np.zeros(0, dtype)
+        starts, limits, deltas = (np.broadcast_to(part, count) for part in parts)
+        if (deltas == 0).any():
+            raise invalid("Requires delta != 0")
+        lengths = _range_sizes(starts, limits, deltas)
+        most = min(MAX_VALUES, np.iinfo(splits_type).max)
+        total = float(lengths.sum(dtype=np.float64))
+        if not total <= most:
+            raise invalid("Requires ((limit - start) / delta) to be at most the splits' greatest number")
+        splits = np.zeros(count + 1, splits_type)
+        np.cumsum(lengths.astype(splits_type), out=splits[1:])
+        return splits, _ranges(starts.astype(dtype), deltas.astype(dtype), splits.astype(np.int64))
 
     return run
 
 
-def _range_size(start: Any, limit: Any, delta: Any) -> int:
-    if (delta > 0 and limit < start) or (delta < 0 and limit > start):
-        return 0
-    if start.dtype.kind == "i":
-        distance, step = abs(int(limit) - int(start)), abs(int(delta))
-        return (distance + step - 1) // step
-    size = math.ceil(abs((float(limit) - float(start)) / float(delta)))
-    return size
+def _range_sizes(starts: Any, limits: Any, deltas: Any) -> Any:
+    """How many numbers each range has; not finite where that is beyond all bounds."""
+    empty = np.where(deltas > 0, limits < starts, limits > starts)
+    if starts.dtype.kind != "i":
+        with np.errstate(invalid="ignore", over="ignore"):
+            sizes = np.ceil(np.abs((limits.astype(np.float64) - starts) / deltas))
+        return np.where(empty, 0, sizes)
+    # Differences of any two numbers fit into unsigned ones.
+    first, last, step = (x.astype(np.int64).astype(np.uint64) for x in (starts, limits, deltas))
+    rises = deltas > 0
+    distance = np.where(rises, last - first, first - last)
+    step = np.where(rises, step, np.uint64(0) - step)
+    return np.where(empty, 0, distance // step + (distance % step != 0))
+
+
+_LONG = 1 << 10
+"""Length from which on a range is computed by itself; shorter ones together, number by number."""
+
+
+def _ranges(starts: Any, deltas: Any, splits: Any) -> Any:
+    """The numbers of all ranges. Each is the sum of the one before it and the step, as in TensorFlow."""
+    result = np.empty(int(splits[-1]), starts.dtype)
+    lengths = np.diff(splits)
+    for i in np.flatnonzero(lengths > _LONG).tolist():
+        check_step()
+        steps = np.full(lengths[i], deltas[i])
+        steps[0] = starts[i]
+        np.add.accumulate(steps, out=result[splits[i] : splits[i + 1]])
+    rows = np.flatnonzero((lengths > 0) & (lengths <= _LONG))
+    number, place = starts[rows], 0
+    while rows.size:
+        check_step()
+        result[splits[rows] + place] = number
+        place += 1
+        kept = lengths[rows] > place
+        rows = rows[kept]
+        number = number[kept] + deltas[rows]
+    return result
 
 
 @array_kernel("RaggedGather")
@@ -131,7 +160,7 @@ def to_sparse(node: KernelNode) -> Kernel:
         columns = [unlocked.repeat(column, width) for column in columns]
         for axis in range(len(inner)):
             block = np.arange(width) // math.prod(inner[axis + 1 :]) % inner[axis]
-            columns.append(np.tile(block, len(values)))
+            columns.append(np.broadcast_to(block, (len(values), width)).reshape(-1))
         sizes = [len(splits[0]) - 1, *(int(np.diff(a).max(initial=0)) for a in splits), *inner]
         indices = np.stack(columns, 1).astype(np.int64)
         return indices, values.reshape(-1), np.array(sizes, np.int64)

@@ -56,7 +56,7 @@ def bincount(node: KernelNode) -> Kernel:
             result[rows[inside], flat[inside]] = 1
         else:
             given = weights.ravel()[inside] if weights.size else np.ones(int(inside.sum()), dtype)
-            np.add.at(result, (rows[inside], flat[inside]), given)
+            unlocked.at(np.add, result, (rows[inside], flat[inside]), given)
         return node.xp.asarray(result.reshape(shape))
 
     return run
@@ -97,7 +97,9 @@ def count_sparse(node: KernelNode) -> Kernel:
         else:
             exact = np.float64 if weights.dtype.kind == "f" else np.int64
             made = (
-                np.add.reduceat(weights.reshape(-1)[chosen].astype(exact), begins) if begins.size else begins
+                unlocked.reduceat(np.add, weights.reshape(-1)[chosen].astype(exact), begins)
+                if begins.size
+                else begins
             )
         at, value = at[begins].astype(np.int64), value[begins].astype(np.int64)
         return (

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    host_array,
+    ints,
+    invalid,
+    shape_text,
+)
+from tensorfleet_service.threads import unlocked
 
 
 @array_kernel("Transpose", moves=True)
@@ -14,7 +23,7 @@ def transpose(node: KernelNode) -> Kernel:
 
 
 def _transposed(x: Any, perm: Any) -> Any:
-    order = perm.tolist()
+    order = ints(perm)
     if perm.ndim != 1 or sorted(order) != list(range(x.ndim)):
         order = _checked_order(x, perm)
     return x.transpose(order) if order else x
@@ -25,7 +34,7 @@ def _checked_order(x: Any, perm: Any) -> list[int]:
     rank = x.ndim
     if perm.ndim != 1:
         raise invalid(f"perm must be rank 1, got shape {shape_text(perm.shape)}")
-    order: list[int] = perm.tolist()
+    order: list[int] = ints(perm)
     if len(order) != rank:
         raise invalid(
             f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(order)}"
@@ -56,13 +65,14 @@ def invert_permutation(node: KernelNode) -> Kernel:
             raise invalid("invert_permutation expects a 1D vector.")
         size = x.size
         if size and (int(x.min()) < 0 or int(x.max()) >= size):
-            bad = next(v for v in x.tolist() if not 0 <= v < size)
+            bad = int(x[((x < 0) | (x >= size)).argmax()])
             raise invalid(f"{bad} is not between 0 and {size}")
         result = xp.full(size, -1, dtype)
         result[x] = xp.arange(size, dtype=dtype)
         if size and int(result.min()) < 0:
-            listed = x.tolist()
-            twice = next(v for i, v in enumerate(listed) if v in listed[:i])
+            again = np.ones(size, bool)
+            again[unlocked.unique(host_array(x))[1]] = False
+            twice = int(x[int(again.argmax())])
             raise invalid(f"{twice} is duplicated in the input.")
         return result
 
@@ -82,7 +92,7 @@ def reverse(node: KernelNode) -> Kernel:
                 f"'input' has {x.ndim}'dims' "
                 f"has {dims.size} values"
             )
-        return x[tuple(slice(None, None, -1 if d else 1) for d in dims.tolist())]
+        return x[tuple(slice(None, None, -1 if d else 1) for d in ints(dims))]
 
     return run
 
@@ -95,7 +105,7 @@ def reverse_v2(node: KernelNode) -> Kernel:
         if axis.ndim != 1:
             raise invalid(f"'dims' must be 1-dimension, not {axis.ndim}")
         index = [slice(None)] * x.ndim
-        for at in axis.tolist():
+        for at in ints(axis):
             if not -x.ndim <= at < x.ndim:
                 raise invalid(f"'axis'[0] = {at} is out of valid range [0, {x.ndim - 1}")
             if index[at].step:
@@ -123,11 +133,11 @@ def reverse_sequence(node: KernelNode) -> Kernel:
                 f"Length of seq_lengths != input.dims({batch}), ({seq_lengths.size} vs. {x.shape[batch]})"
             )
         size = x.shape[seq]
-        for i, count in enumerate(seq_lengths.tolist()):
-            if count < 0:
-                raise invalid(f"seq_lens({i}) < 0")
-            if count > size:
-                raise invalid(f"seq_lens({i}) > input.dims({seq})")
+        wrong = (seq_lengths < 0) | (seq_lengths > size)
+        if bool(wrong.any()):
+            i = int(wrong.argmax())
+            wanted = "< 0" if seq_lengths[i] < 0 else f"> input.dims({seq})"
+            raise invalid(f"seq_lens({i}) {wanted}")
         # For each batch the places in the order in which they are read.
         steps, counts = xp.arange(size), seq_lengths[:, None]
         order = xp.where(steps < counts, counts - 1 - steps, steps)

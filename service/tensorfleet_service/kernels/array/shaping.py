@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, check_vector, ints, invalid, results, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    check_vector,
+    ints,
+    invalid,
+    results,
+    shape_text,
+)
 
 
 def _dims(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -52,7 +59,7 @@ def rank(node: KernelNode) -> Kernel:
 @array_kernel("Reshape")
 def reshape(node: KernelNode) -> Kernel:
     def run(x: Any, shape: Any) -> Any:
-        wanted = shape.tolist() if shape.ndim else [int(shape)]
+        wanted = ints(shape)
         try:
             if x.size and min(wanted, default=0) >= -1:
                 return x.reshape(wanted)
@@ -164,7 +171,7 @@ def broadcast_to(node: KernelNode) -> Kernel:
     def run(x: Any, shape: Any) -> Any:
         if shape.ndim != 1:
             raise invalid(f"shape must be a vector of {{int32,int64}}, got shape {shape_text(shape.shape)}")
-        wanted = shape.tolist()
+        wanted = ints(shape)
         if min(wanted, default=0) < 0:
             raise invalid(f"Dimension {min(wanted)} must be >= 0")
         try:
@@ -187,7 +194,7 @@ def broadcast_args(node: KernelNode) -> Kernel:
         check_vector(a, "In[0]")
         check_vector(b, "In[1]")
         try:
-            return np.array(np.broadcast_shapes(a.tolist(), b.tolist()), dtype)
+            return np.array(np.broadcast_shapes(ints(a), ints(b)), dtype)
         except ValueError:
             raise _incompatible(a, b) from None
 
@@ -200,7 +207,7 @@ def broadcast_gradient_args(node: KernelNode) -> Kernel:
     dtype = node.output_types[0].np
 
     def run(a: Any, b: Any) -> Any:
-        first, second = a.tolist(), b.tolist()
+        first, second = ints(a), ints(b)
         if first == second:
             # Sums along dimensions of size 1 change nothing, but TensorFlow lists them.
             return empty, empty
@@ -219,4 +226,4 @@ def broadcast_gradient_args(node: KernelNode) -> Kernel:
 
 
 def _incompatible(a: Any, b: Any) -> Exception:
-    return invalid(f"Incompatible shapes: {shape_text(a.tolist())} vs. {shape_text(b.tolist())}")
+    return invalid(f"Incompatible shapes: {shape_text(ints(a))} vs. {shape_text(ints(b))}")

@@ -9,14 +9,19 @@ from typing import Any
 from tensorfleet.core import dtypes, string_arrays
 from tensorfleet.core.slice_spec import Index, SliceSpec
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    ints,
+    invalid,
+    shape_text,
+)
 from tensorfleet_service.state.variables import Variable
 
 
 @array_kernel("Slice")
 def slice_(node: KernelNode) -> Kernel:
     def run(x: Any, begin: Any, size: Any) -> Any:
-        starts, sizes = begin.tolist(), size.tolist()
+        starts, sizes = ints(begin), ints(size)
         if begin.ndim != 1 or size.ndim != 1 or len(starts) != x.ndim or len(sizes) != x.ndim:
             raise invalid(
                 f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got shapes "
@@ -42,7 +47,7 @@ def strided_slice(node: KernelNode) -> Kernel:
 
     def run(x: Any, begin: Any, end: Any, strides: Any) -> Any:
         try:
-            return x[spec.index(begin.tolist(), end.tolist(), strides.tolist())]
+            return x[spec.index(ints(begin), ints(end), ints(strides))]
         except (IndexError, ValueError, TypeError) as e:
             raise index_error(e, spec, x.shape, begin, end, strides) from None
 
@@ -96,7 +101,7 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
     def run(shape: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
         if shape.ndim != 1:
             raise invalid(f"shape must be 1-D, got shape.shape = {shape_text(shape.shape)}")
-        dims = shape.tolist()
+        dims = ints(shape)
         if min(dims, default=0) < 0:
             raise invalid(f"Dimension {min(dims)} must be >= 0")
         result = string_arrays.filled(dims, b"") if is_string else xp.zeros(dims, dtype)
@@ -139,8 +144,8 @@ def spec_of(node: KernelNode) -> SliceSpec:
 def slice_index(spec: SliceSpec, shape: Any, begin: Any, end: Any, strides: Any) -> Index:
     """The NumPy index into an array of this shape. Raises InvalidArgumentError in TensorFlow's words."""
     try:
-        index = spec.index(begin.tolist(), end.tolist(), strides.tolist())
-        spec.output_dims(tuple(shape), begin.tolist(), end.tolist(), strides.tolist())
+        index = spec.index(ints(begin), ints(end), ints(strides))
+        spec.output_dims(tuple(shape), ints(begin), ints(end), ints(strides))
         return index
     except (IndexError, ValueError, TypeError) as e:
         raise index_error(e, spec, shape, begin, end, strides) from None
@@ -157,7 +162,7 @@ def index_error(e: Exception, spec: SliceSpec, shape: Any, begin: Any, end: Any,
     if not shape:
         return invalid("Attempting to slice scalar input.")
     try:
-        spec.output_dims(tuple(shape), begin.tolist(), end.tolist(), strides.tolist())
+        spec.output_dims(tuple(shape), ints(begin), ints(end), ints(strides))
     except ValueError as found:
         return invalid(str(found))
     return e

@@ -16,6 +16,7 @@ from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import check_ranks
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, own, shape_text
+from tensorfleet_service.threads import unlocked
 
 
 def _check(indices: Any, values: Any, shape: Any) -> None:
@@ -131,7 +132,7 @@ def _stacked(rows: list[Any], outer: tuple[int, ...]) -> tuple[Any, Any, Any]:
     places = np.stack(np.unravel_index(np.arange(len(rows)), outer), 1)
     counts = [len(values) for _, values, _ in rows]
     indices = np.concatenate([indices for indices, _, _ in rows])
-    before = np.repeat(places, counts, 0)
+    before = places[unlocked.repeat(np.arange(len(places)), counts)]
     shape = np.max([shape for _, _, shape in rows], 0)
     return (
         np.concatenate([before, indices], 1).astype(np.int64),

@@ -13,6 +13,7 @@ from tensorfleet_service.collectives.call import Call, Key
 from tensorfleet_service.collectives.device_value import DeviceValue, gpu_of
 from tensorfleet_service.collectives.member import Group
 from tensorfleet_service.kernels.registry import AsyncKernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import ints
 
 
 class _Member:
@@ -168,7 +169,7 @@ def broadcast_recv_v2(node: KernelNode) -> AsyncKernel:
     member = _Member(node, "broadcast")
 
     def run(group_size: Any, group_key: Any, instance_key: Any, shape: Any) -> Any:
-        dims = _known(tuple(shape.tolist()))
+        dims = _known(tuple(ints(shape)))
         return member.run(None, dims, *_scalars(group_size, group_key, instance_key))
 
     return AsyncKernel(run, member.watch)

@@ -19,6 +19,7 @@ from tensorfleet_service.kernels.values import (
     type_text,
 )
 from tensorfleet_service.state.barriers import Barrier, Ready
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.future import Future
 
 BARRIER = "barrier"
@@ -79,7 +80,7 @@ def insert_many(node: KernelNode) -> Kernel:
                 f"Type mismatch in tuple component {index}. Expected {barrier.dtypes[index].name}, "
                 f"got {dtype.name}"
             )
-        barrier.insert(keys.tolist(), index, own(host_array(values)))
+        barrier.insert(unlocked.listed(keys), index, own(host_array(values)))
 
     return run
 

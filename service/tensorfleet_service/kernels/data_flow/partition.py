@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.core import dtypes, string_arrays
 from tensorfleet_service.devices import native
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.sparse import is_in, numbered
+from tensorfleet_service.kernels.sparse import is_in, numbered, row_numbers
 from tensorfleet_service.kernels.values import (
     array_kernel,
     each_string,
@@ -19,6 +19,7 @@ from tensorfleet_service.kernels.values import (
     results,
     shape_text,
 )
+from tensorfleet_service.threads import unlocked
 
 
 @array_kernel("Unique", "UniqueWithCounts")
@@ -65,9 +66,13 @@ def _unique(node: KernelNode) -> Kernel:
             return (values[:made].copy(), inverse.astype(dtype), sizes[:made].astype(dtype))[:count]
         # Strings are replaced by numbers, the only slices that NumPy compares.
         keys = numbered(x)[0] if x.dtype.hasobject else x
-        _, first, inverse, counts = xp.unique(
-            keys, return_index=True, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
-        )
+        if xp is np:
+            numbers = keys if axis is None else row_numbers(np.moveaxis(keys, axis, 0))
+            _, first, inverse, counts = unlocked.unique(numbers)
+        else:
+            _, first, inverse, counts = xp.unique(
+                keys, return_index=True, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+            )
         order = xp.argsort(first)
         places = xp.empty_like(order)
         places[order] = xp.arange(order.size)
@@ -109,13 +114,14 @@ def dynamic_partition(node: KernelNode) -> Kernel:
             )
         groups = partitions.reshape(-1)
         if groups.size and (groups.min() < 0 or groups.max() >= count):
-            bad = next(i for i, p in enumerate(groups.tolist()) if not 0 <= p < count)
+            bad = int(((groups < 0) | (groups >= count)).argmax())
             place = ",".join(map(str, np.unravel_index(bad, partitions.shape)))
             where = f"partitions[{place}]" if rank else "partitions"
             raise invalid(f"{where} = {int(groups[bad])} is not in [0, {count})")
         rows = data.reshape(groups.size, *data.shape[rank:])
         sorted_rows = rows[xp.argsort(groups, kind="stable")]
-        ends = xp.bincount(groups, minlength=count).cumsum().tolist()
+        sizes = unlocked.bincount(groups, count) if xp is np else xp.bincount(groups, minlength=count)
+        ends = sizes.cumsum().tolist()
         return results([sorted_rows[i:j] for i, j in zip([0, *ends], ends, strict=False)])
 
     return run
@@ -162,7 +168,7 @@ def sparse_to_dense(node: KernelNode) -> Kernel:
     xp, dtype, validate = node.xp, node.output_types[0].np, node.attrs["validate_indices"]
 
     def run(indices: Any, shape: Any, values: Any, default: Any) -> Any:
-        dims = shape.tolist()
+        dims = ints(shape)
         if indices.ndim > 2:
             raise invalid(
                 f"sparse_indices should be a scalar, vector, or matrix, got shape {shape_text(indices.shape)}"
@@ -245,6 +251,9 @@ def histogram_fixed_width(node: KernelNode) -> Kernel:
             raise invalid("Histogram values must not contain NaN")
         step = (high - low) / count
         bins = xp.floor((values.reshape(-1).astype(np.float64) - low) / step).clip(0, count - 1)
-        return xp.bincount(bins.astype(np.int64), minlength=count).astype(dtype)
+        bins = bins.astype(np.int64)
+        return (unlocked.bincount(bins, count) if xp is np else xp.bincount(bins, minlength=count)).astype(
+            dtype
+        )
 
     return run

@@ -9,7 +9,10 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import own
+from tensorfleet_service.kernels.values import (
+    ints,
+    own,
+)
 from tensorfleet_service.state.staging import Area, MapStagingArea, StagingArea
 from tensorfleet_service.threads.future import Future
 
@@ -73,7 +76,7 @@ def _names(types: tuple[dtypes.DType, ...]) -> str:
 
 
 def _indices(value: Any) -> list[int]:
-    return cast(list[int], np.asarray(value).reshape(-1).tolist())
+    return cast(list[int], ints(np.asarray(value).reshape(-1)))
 
 
 @kernel("Stage", blocking=True)

@@ -10,7 +10,13 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import invalid, partial_shape_text, shape_text, type_text
+from tensorfleet_service.kernels.values import (
+    invalid,
+    partial_shape_text,
+    shape_text,
+    type_text,
+)
+from tensorfleet_service.threads import unlocked
 
 _FLOW = np.float32(0)
 _MISSING = object()
@@ -270,7 +276,7 @@ def gather(node: KernelNode) -> Kernel:
         array.check_read(dtype)
         if indices.ndim != 1:
             raise invalid(f"Expected indices to be a vector, but received shape: {shape_text(indices.shape)}")
-        values = [array.read(index, xp) for index in np.asarray(indices).tolist()]
+        values = [array.read(index, xp) for index in unlocked.listed(np.asarray(indices))]
         if not values:
             return _empty(xp, dtype, dims if dims is not None else array.dims)
         for value in values:
@@ -312,8 +318,8 @@ def scatter(node: KernelNode) -> Kernel:
             raise invalid(
                 f"Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {len(value)}"
             )
-        array.check_room(np.asarray(indices).tolist())
-        for index, row in zip(np.asarray(indices).tolist(), _rows(value), strict=True):
+        array.check_room(unlocked.listed(np.asarray(indices)))
+        for index, row in zip(unlocked.listed(np.asarray(indices)), _rows(value), strict=True):
             array.write(index, row)
         return flow
 
@@ -362,7 +368,7 @@ def split(node: KernelNode) -> Kernel:
             raise invalid(f"Expected lengths to be a vector, received shape: {shape_text(lengths.shape)}")
         if not value.ndim:
             raise invalid("Expected value to be at least a vector, but received shape: []")
-        sizes = np.asarray(lengths).tolist()
+        sizes = unlocked.listed(np.asarray(lengths))
         if sum(sizes) != len(value) or min(sizes, default=0) < 0:
             raise errors.InvalidArgumentError(
                 None,

@@ -10,7 +10,10 @@ from tensorfleet.core import shapes
 from tensorfleet.core.dims import Dims, format_dims, merge
 from tensorfleet.core.dtypes import DType, from_enum
 from tensorfleet.proto.tensor_shape_pb2 import TensorShapeProto
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.values import (
+    ints,
+    invalid,
+)
 from tensorfleet_service.kernels.variant_messages import decoder, dtype_of
 from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
 
@@ -120,7 +123,7 @@ def dims_of(value: Any) -> Dims:
         return None
     if value.ndim != 1:
         raise invalid(f"Shape must be at most rank 1 but is rank {value.ndim}")
-    sizes = value.tolist()
+    sizes = ints(value)
     if any(size < -1 for size in sizes):
         raise invalid(f"Dimension {min(sizes)} must be >= -1")
     return tuple(None if size < 0 else size for size in sizes)

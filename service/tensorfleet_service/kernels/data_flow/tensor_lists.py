@@ -12,7 +12,13 @@ from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.data_flow.tensor_list_value import TensorList, checked, dims_of, merged
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import boxed, invalid, partial_shape_text, shape_text
+from tensorfleet_service.kernels.values import (
+    boxed,
+    invalid,
+    partial_shape_text,
+    shape_text,
+)
+from tensorfleet_service.threads import unlocked
 
 MAX_LENGTH = 1 << 24
 """Limit on the elements of a new list, as its size comes from a tensor."""
@@ -259,7 +265,7 @@ def gather(node: KernelNode) -> Kernel:
 
     def run(handle: Any, indices: Any, dims: Any) -> Any:
         found, items = checked(handle, dtype), []
-        for index in np.asarray(indices).ravel().tolist():
+        for index in unlocked.listed(np.asarray(indices)):
             if not 0 <= index < found.length:
                 raise invalid(f"Index {index} out of range; list only has {found.length} elements.")
             items.append(found.item(index))
@@ -287,7 +293,7 @@ def from_tensor(node: KernelNode) -> Kernel:
 
 def _scattered(found: TensorList, tensor: Any, indices: Any) -> TensorList:
     """A list with the tensor's rows at indices, extended if necessary."""
-    numbers = indices.ravel().tolist()
+    numbers = unlocked.listed(indices)
     if tensor.ndim and tensor.shape[0] != len(numbers):
         raise invalid(
             f"Invalid number of rows in input tensor. Expected: {len(numbers)} Actual: {tensor.shape[0]}"
@@ -314,7 +320,7 @@ def scatter(node: KernelNode) -> Kernel:
         _vector(tensor)
         if count < -1:
             raise invalid("TensorListScatter expects num_elements >= -1, found: " + str(int(count)))
-        numbers = indices.ravel().tolist()
+        numbers = unlocked.listed(indices)
         if count >= 0 and any(number >= count for number in numbers):
             raise invalid(
                 f"TensorListScatter: Trying to scatter at index {max(numbers)} in list with size {int(count)}"
@@ -342,7 +348,7 @@ def split(node: KernelNode) -> Kernel:
 
     def run(tensor: Any, dims: Any, lengths: Any) -> TensorList:
         _vector(tensor)
-        known, sizes = dims_of(dims), lengths.tolist()
+        known, sizes = dims_of(dims), unlocked.listed(lengths)
         if lengths.ndim != 1:
             raise invalid(f"Expected lengths to be a vector, received shape: {format_dims(lengths.shape)}")
         if any(size < 0 for size in sizes):
@@ -397,7 +403,7 @@ def concat(node: KernelNode) -> Kernel:
             )
         own = found.dims[0] if found.dims else None
         first = own if own is not None else asked[0] if asked else None
-        values, sizes = [], np.asarray(leading).ravel().tolist()
+        values, sizes = [], unlocked.listed(np.asarray(leading))
         for index, item in enumerate(found.items()):
             if item is None:
                 size = first if first is not None else sizes[index] if index < len(sizes) else None

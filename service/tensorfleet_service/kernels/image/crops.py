@@ -11,6 +11,7 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.image.common import Array, check_memory, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 _F = np.float32
 
@@ -118,7 +119,9 @@ def crop_and_resize_grad_image(node: KernelNode) -> Kernel:
         grads = np.where(inside[..., None], grads, _F(0))
 
         def add(rows: Array, columns: Array, values: Array) -> None:
-            np.add.at(result, (indices[:, None, None], rows[:, :, None], columns[:, None, :]), values)
+            unlocked.at(
+                np.add, result, (indices[:, None, None], rows[:, :, None], columns[:, None, :]), values
+            )
 
         if is_nearest:
             add(y.nearest, x.nearest, grads)

@@ -99,7 +99,7 @@ def decode_jpeg(contents: bytes, channels: int = 0, ratio: int = 1, recover: boo
 
 def _with_channels(pixels: Array, channels: int) -> Array:
     if channels == 3 and pixels.shape[2] == 1:
-        return np.repeat(pixels, 3, axis=2)
+        return np.broadcast_to(pixels, (*pixels.shape[:2], 3)).copy()
     return pixels
 
 
@@ -176,7 +176,7 @@ def _png_channels(pixels: Array, channels: int, has_key: bool) -> Array:
     if channels < 3 and colours.shape[2] == 3:
         colours = _png_grey(colours)
     elif channels >= 3 and colours.shape[2] == 1:
-        colours = np.repeat(colours, 3, axis=2)
+        colours = np.broadcast_to(colours, (*colours.shape[:2], 3)).copy()
     if channels % 2:
         return colours
     full = np.iinfo(pixels.dtype).max

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from typing import Any
@@ -13,6 +12,7 @@ from tensorfleet.checkpoint.files import reported
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.io.summarize import both_ends, first_elements
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.state import printed
 
 
 @kernel("Assert")
@@ -44,7 +44,7 @@ def print_(node: KernelNode) -> Kernel:
                     return value
                 calls += 1
         text = message + "".join(f"[{first_elements(item, summarize)}]" for item in data)
-        sys.stderr.write(f"{text}\n")
+        printed.write("stderr", f"{text}\n")
         return value
 
     return run
@@ -66,14 +66,11 @@ def print_v2(node: KernelNode) -> Kernel:
 
     def run(text: Any) -> None:
         line = (text if isinstance(text, bytes) else text[()]).decode("utf-8", "backslashreplace") + end
-        if stream == "stdout":
-            sys.stdout.write(line)
-            sys.stdout.flush()
-        elif path != stream:
+        if path != stream:
             with reported(path), files.open_for_write(path, "ab") as file:
                 file.write(line.encode())
         else:
-            sys.stderr.write(line)
+            printed.write(stream, line)
 
     return run
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.common import SMALL_FLOATS
+from tensorfleet_service.kernels.linalg.elimination import eliminate
 from tensorfleet_service.kernels.linalg.linalg import check_square
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.threads.running import check as check_step
 
 
 @kernel("Lu")
@@ -28,17 +30,9 @@ def _lu(node: KernelNode) -> Kernel:
         x = matrix.reshape(math.prod(matrix.shape[:-2]), size, size).astype(
             np.float32 if small else target
         )  # a copy, changed below
-        order = xp.tile(xp.arange(size), (len(x), 1))
-        batch = xp.arange(len(x))
-        # All matrices of the batch at once, column by column.
-        for k in range(size):
-            pivot = abs(x[:, k:, k]).argmax(axis=1) + k
-            x[batch, k], x[batch, pivot] = x[batch, pivot], x[batch, k].copy()
-            order[batch, k], order[batch, pivot] = order[batch, pivot], order[batch, k].copy()
-            if bool((x[:, k, k] == 0).any()):
-                raise invalid("Input is not invertible.")
-            x[:, k + 1 :, k] /= x[:, k, k, None]
-            x[:, k + 1 :, k + 1 :] -= x[:, k + 1 :, k, None] * x[:, k, None, k + 1 :]
+        order, _ = eliminate(xp, x)
+        if bool((xp.diagonal(x, 0, 1, 2) == 0).any()):
+            raise invalid("Input is not invertible.")
         factors = x.reshape(matrix.shape).astype(target, copy=False)
         return factors, order.reshape(matrix.shape[:-1]).astype(places)
 
@@ -57,6 +51,7 @@ def _halved(x: Any) -> Any:
     """The square root by Denman and Beavers' iteration, which needs no eigenvectors."""
     y, z = x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
     for _ in range(50):
+        check_step()
         following = (y + np.linalg.inv(z)) / 2, (z + np.linalg.inv(y)) / 2
         change = np.abs(following[0] - y).max(initial=0)
         y, z = following

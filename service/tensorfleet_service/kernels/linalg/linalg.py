@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorfleet_service.kernels.common import SMALL_FLOATS
+from tensorfleet_service.kernels.linalg import reflections
+from tensorfleet_service.kernels.linalg.elimination import determinants
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads import unlocked
+from tensorfleet_service.threads.running import check as check_step
 
 
 def _check_matrices(*inputs: Any) -> None:
@@ -50,6 +55,29 @@ def _or_fail(xp: Any, compute: Callable[..., Any], message: str, *inputs: Any) -
     if xp.isnan(result).any():
         raise invalid(message)
     return result
+
+
+MOST_WORK = 1 << 25
+"""Number of multiplications of a decomposition for which another thread may wait: some milliseconds."""
+
+
+def _keeps_the_interpreter(x: Any, results: int) -> bool:
+    """Whether NumPy would not let other threads run while it decomposes matrices, and for long.
+
+    It goes by the number of elements of the result.
+
+    Args:
+        results: number of elements that each matrix gives.
+    """
+    work: int = x.size * min(x.shape[-2:])
+    return work > MOST_WORK and math.prod(x.shape[:-2]) * results <= unlocked.SMALL_RESULT
+
+
+def eigenvalues(x: Any, symmetric: bool = False) -> Any:
+    """As `numpy.linalg.eigvals`, or `eigvalsh`; with eigenvectors, NumPy lets other threads run."""
+    if _keeps_the_interpreter(x, x.shape[-1]):
+        return (np.linalg.eigh if symmetric else np.linalg.eig)(x)[0]
+    return np.linalg.eigvalsh(x) if symmetric else np.linalg.eigvals(x)
 
 
 @kernel("MatrixInverse")
@@ -112,6 +140,9 @@ def _determinant(node: KernelNode) -> Kernel:
 
     def determinant(x: Any) -> Any:
         check_square(x)
+        if xp is np and _keeps_the_interpreter(x, 1):
+            signs, logarithms = determinants(x)
+            return np.asarray(signs * np.exp(logarithms).astype(x.dtype))
         return xp.asarray(xp.linalg.det(x))
 
     return _wide(node, determinant)
@@ -123,7 +154,8 @@ def _log_determinant(node: KernelNode) -> Kernel:
 
     def log_determinant(x: Any) -> Any:
         check_square(x)
-        sign, logarithm = xp.linalg.slogdet(x)
+        keeps = xp is np and _keeps_the_interpreter(x, 1)
+        sign, logarithm = determinants(x) if keeps else xp.linalg.slogdet(x)
         return xp.asarray(sign), xp.asarray(logarithm).astype(x.dtype)
 
     return _wide(node, log_determinant)
@@ -157,6 +189,7 @@ def _triangular_solve(node: KernelNode) -> Kernel:
         a = _adjoint(matrix) if adjoint else matrix
         x = xp.broadcast_to(rhs, (*batch, *rhs.shape[-2:])).copy()
         for step in range(size):
+            check_step()
             i = step if forward else size - 1 - step
             known = slice(0, i) if forward else slice(i + 1, size)
             x[..., i : i + 1, :] -= a[..., i : i + 1, known] @ x[..., known, :]
@@ -173,8 +206,13 @@ def _qr(node: KernelNode) -> Kernel:
 
     def qr(x: Any) -> Any:
         _check_matrices(x)
-        q, r = xp.linalg.qr(x, mode)
-        return q, r
+        if xp is not np or not _keeps_the_interpreter(x, min(x.shape[-2:])):
+            q, r = xp.linalg.qr(x, mode)
+            return q, r
+        found = [reflections.qr(matrix, mode == "complete") for matrix in x.reshape(-1, *x.shape[-2:])]
+        return tuple(
+            np.stack(part).reshape(*x.shape[:-2], *part[0].shape) for part in zip(*found, strict=True)
+        )
 
     return _wide(node, qr)
 
@@ -194,6 +232,8 @@ def _svd(node: KernelNode) -> Kernel:
 
     def _svd_or_nan(x: Any, vectors: bool) -> Any:
         try:
+            if not vectors and xp is np and _keeps_the_interpreter(x, min(x.shape[-2:])):
+                return np.linalg.svd(x, False)[1]
             return xp.linalg.svd(x, full, vectors)
         except np.linalg.LinAlgError:
             # LAPACK fails on any NaN; a decomposition of zeros gives the shapes.
@@ -217,7 +257,8 @@ def _eigen(node: KernelNode) -> Kernel:
             if compute_v:
                 e, v = xp.linalg.eigh(x)
             else:
-                e, v = xp.linalg.eigvalsh(x), xp.zeros(0, x.dtype)
+                e = eigenvalues(x, True) if xp is np else xp.linalg.eigvalsh(x)
+                v = xp.zeros(0, x.dtype)
         except np.linalg.LinAlgError:
             raise invalid(message) from None
         if xp.isnan(e).any():

@@ -10,7 +10,8 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import ints, invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 # Values of the inputs `k`, `num_rows`, `num_cols`, which the first versions of these ops lack.
 _MAIN = np.int32(0)
@@ -81,7 +82,7 @@ def _diag_part(node: KernelNode) -> Kernel:
 
 
 def _diagonal_numbers(k: Any) -> list[int]:
-    numbers: list[int] = np.ravel(k.tolist()).tolist()
+    numbers: list[int] = ints(k.reshape(-1))
     if k.ndim > 1:
         raise invalid(f"diag_index must be a scalar or vector, received shape: {shape_text(k.shape)}")
     if not numbers:
@@ -127,6 +128,7 @@ class _Band:
         """Indices of each diagonal: into compact forms, and the rows and the columns of its elements."""
         above, below = self.align.split(b"_")
         for position, d in enumerate(range(self.highest, self.lowest - 1, -1)):
+            check_step()
             size = min(self.rows + min(d, 0), self.columns - max(d, 0))
             left = (d >= 0 and above == b"LEFT") or (d <= 0 and below == b"LEFT")
             start = 0 if left else self.length - size

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.devices.cublas import matmul
 from tensorfleet_service.kernels.common import SMALL_FLOATS
+from tensorfleet_service.kernels.linalg.linalg import eigenvalues
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 
 def _adjoint(x: Any) -> Any:
@@ -30,6 +34,7 @@ _DEFICIENT = (
 @kernel("MatrixSolveLs")
 def _least_squares(node: KernelNode) -> Kernel:
     xp, fast = node.xp, node.attrs["fast"]
+    product = partial(matmul, xp)
 
     def run(matrix: Any, rhs: Any, regularizer: Any) -> Any:
         _check("Input matrix", matrix, rhs)
@@ -50,15 +55,15 @@ def _least_squares(node: KernelNode) -> Kernel:
         if not fast:
             # The least-squares solution with the smallest norm, by the significant singular values.
             small = np.finfo(matrix.dtype).eps * max(rows, columns)
-            return (xp.linalg.pinv(matrix, small) @ rhs).astype(dtype)
+            return product(xp.linalg.pinv(matrix, small), rhs).astype(dtype)
         is_tall = rows >= columns
-        gram = _adjoint(matrix) @ matrix if is_tall else matrix @ _adjoint(matrix)
+        gram = product(_adjoint(matrix), matrix) if is_tall else product(matrix, _adjoint(matrix))
         gram = gram + xp.eye(gram.shape[-1], dtype=gram.dtype) * gram.dtype.type(regularizer)
         try:
             factor = xp.linalg.cholesky(gram)
         except np.linalg.LinAlgError:
             raise invalid(_DEFICIENT) from None
-        right = _adjoint(matrix) @ rhs if is_tall else rhs
+        right = product(_adjoint(matrix), rhs) if is_tall else rhs
         solved = xp.linalg.solve(_adjoint(factor), xp.linalg.solve(factor, right))
         result = solved if is_tall else _adjoint(matrix) @ solved
         return result.astype(dtype)
@@ -104,7 +109,7 @@ def _eig(node: KernelNode) -> Kernel:
             if vectors:
                 e, v = np.linalg.eig(host)
             else:
-                e, v = np.linalg.eigvals(host), np.zeros(0, target)
+                e, v = eigenvalues(host), np.zeros(0, target)
         except np.linalg.LinAlgError:
             raise invalid("Eigen decomposition was not successful. The input might not be valid.") from None
         return node.xp.asarray(e.astype(target)), node.xp.asarray(v.astype(target))
@@ -144,6 +149,7 @@ def _banded(node: KernelNode) -> Kernel:
         x = xp.broadcast_to(rhs, (*batch, *rhs.shape[-2:])).copy()
         forward = lower != adjoint
         for step in range(size):
+            check_step()
             i = step if forward else size - 1 - step
             known = slice(max(0, i - count), i) if forward else slice(i + 1, i + count)
             x[..., i : i + 1, :] -= matrix[..., i : i + 1, known] @ x[..., known, :]
@@ -218,6 +224,7 @@ def _eliminated(xp: Any, diagonals: Any, rhs: Any, pivots: bool, perturbs: bool)
     unsolved = xp.zeros(main.shape[:-1], bool)
     tiny = xp.finfo(main.dtype).eps * xp.abs(diagonals).max()
     for i in range(size - 1):
+        check_step()
         head, lower = u[..., i, 0].copy(), below[..., i + 1]
         next_main = main[..., i + 1]
         next_above = above[..., i + 1] if i + 2 < size else xp.zeros_like(next_main)
@@ -246,6 +253,7 @@ def _eliminated(xp: Any, diagonals: Any, rhs: Any, pivots: bool, perturbs: bool)
         unsolved |= last == 0
         u[..., size - 1, 0] = xp.where(last == 0, 1, last)
     for i in range(size - 1, -1, -1):
+        check_step()
         if i + 1 < size:
             x[..., i, :] -= u[..., i, 1, None] * x[..., i + 1, :]
         if i + 2 < size:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.kernels.common import in_blocks
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 Function = Callable[[ModuleType, Any], Any]
 
-_BLOCK = 8192
 _STEP = 0.25
 _POINTS = 28
 _EULER = 0.57721566490153286
@@ -257,13 +258,8 @@ def _bessel(node: KernelNode) -> Kernel:
     xp, function, target = node.xp, _FUNCTIONS[node.op], node.output_types[0].np
 
     def run(x: Any) -> Any:
-        if xp is not np or x.size <= _BLOCK:
+        if xp is not np:
             return function(xp, xp.asarray(x, np.float64)).astype(target)
-        flat = x.ravel()
-        result = np.empty(flat.shape, target)
-        for start in range(0, flat.size, _BLOCK):
-            part = slice(start, start + _BLOCK)
-            result[part] = function(xp, flat[part].astype(np.float64))
-        return result.reshape(x.shape)
+        return in_blocks(partial(function, xp), target, x)
 
     return run

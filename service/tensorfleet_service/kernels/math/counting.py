@@ -10,7 +10,12 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    ints,
+    invalid,
+    shape_text,
+)
+from tensorfleet_service.threads import unlocked
 
 
 @kernel("Bincount", "DenseBincount")
@@ -43,9 +48,10 @@ def _bincount(node: KernelNode) -> Kernel:
         if binary:
             result[row, bins] = 1
         elif weights.size:
-            xp.add.at(result, (row, bins), weights.reshape(rows.shape)[row, column])
+            unlocked.at(xp.add, result, (row, bins), weights.reshape(rows.shape)[row, column])
         elif count:
-            flat = xp.bincount(row * count + bins, minlength=len(rows) * count)
+            places, most = row * count + bins, len(rows) * count
+            flat = unlocked.bincount(places, most) if xp is np else xp.bincount(places, minlength=most)
             result = flat.reshape(len(rows), count).astype(target)
         return result if is_dense and arr.ndim == 2 else result[0]
 
@@ -67,15 +73,15 @@ def _unravel_index(node: KernelNode) -> Kernel:
                 f"Input dims cannot contain a dim of zero, but dims contains zero at index "
                 f"{int((sizes == 0).argmax())}"
             )
-        total = math.prod(sizes.tolist())
+        total = math.prod(ints(sizes))
         if total > np.iinfo(dims.dtype).max:
-            listed = " ".join(map(str, sizes.tolist()))
+            listed = " ".join(map(str, ints(sizes)))
             raise invalid(f"Input dims product is causing integer overflow: ({listed})")
         if bool((xp.asarray(indices) >= total).any()) or bool((xp.asarray(indices) < 0).any()):
             raise invalid("index is out of bound as with dims")
         places = []
         rest = xp.asarray(indices)
-        for size in reversed(sizes.tolist()):
+        for size in reversed(ints(sizes)):
             places.append(rest % size)
             rest = rest // size
         result = xp.stack(places[::-1]) if places else xp.zeros((0, *indices.shape))

@@ -239,9 +239,10 @@ class _Program:
             )
         )
         names: dict[str, Any] = {ufunc: getattr(np, ufunc) for op in ops for ufunc, _ in op.steps}
-        exec(text, names)
-        self._early = names["early"]
-        self._block = names["block"]
+        made: dict[str, Any] = {}
+        exec(text, names, made)
+        self._early = made["early"]
+        self._block = made["block"]
         self._forms = [*forms, *(results[i] for i in early)]
         self._temporaries = count
         self._size = size

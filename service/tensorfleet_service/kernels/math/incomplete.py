@@ -5,15 +5,17 @@ it converges.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.common import broadcast_error
+from tensorfleet_service.kernels.common import broadcast_error, in_blocks
 from tensorfleet_service.kernels.math.special import lgamma, random_gamma_grad
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 _TINY = 1e-300
 _PRECISION = 1e-16
@@ -30,6 +32,7 @@ def _gamma_series(xp: ModuleType, a: Any, x: Any) -> Any:
     term = 1 / a
     total = term
     for n in range(1, _MOST_TERMS):
+        check_step()
         term = term * x / (a + n)
         total = total + term
         if not bool((term > _PRECISION * total).any()):
@@ -44,6 +47,7 @@ def _gamma_fraction(xp: ModuleType, a: Any, x: Any) -> Any:
     d = 1 / b
     result = d
     for n in range(1, _MOST_TERMS):
+        check_step()
         factor = -n * (n - a)
         b = b + 2
         d = factor * d + b
@@ -103,6 +107,7 @@ def _beta_fraction(xp: ModuleType, a: Any, b: Any, x: Any) -> Any:
     d = 1 / nonzero(1 - (a + b) * x / (a + 1))
     result = d
     for m in range(1, _MOST_TERMS):
+        check_step()
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         d = 1 / nonzero(1 + even * d)
         c = nonzero(1 + even / c)
@@ -141,6 +146,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _flat(function: Callable[..., Any], *arrays: Any) -> Any:
+    """A function of vectors for arrays of any rank, which are broadcast."""
+    broadcast = np.broadcast_arrays(*arrays)
+    return function(np, *(x.reshape(-1) for x in broadcast)).reshape(broadcast[0].shape)
+
+
 @kernel(*_FUNCTIONS)
 def _incomplete(node: KernelNode) -> Kernel:
     xp, function, target = node.xp, _FUNCTIONS[node.op], node.output_types[0].np
@@ -160,6 +171,8 @@ def _incomplete(node: KernelNode) -> Kernel:
                 raise error
             if first.ndim < other.ndim:
                 first, name = other, other_name
+        if xp is np:
+            return in_blocks(partial(_flat, function), target, *inputs)
         arrays = [xp.asarray(value, np.float64) for value in inputs]
         shape = np.broadcast_shapes(*(value.shape for value in arrays))
         flat = [xp.broadcast_to(value, shape).reshape(-1) for value in arrays]

@@ -15,6 +15,7 @@ from tensorfleet_service.devices.cublas import matmul
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 
 def _matmul_error(error: Exception, a: Any, b: Any) -> errors.OpError | None:
@@ -46,10 +47,8 @@ def _matmul(node: KernelNode) -> Expression:
     if dtype in SMALL_FLOATS:
         names |= {"float32": np.float32, f"np_{dtype.name}": dtype.np}
         left, right = f"{left}.astype(float32)", f"{right}.astype(float32)"
-        product = f"({left} @ {right}).astype(np_{dtype.name})"
-        if node.xp is not np:
-            names["matmul"] = _on_gpu(node.xp)
-            product = f"matmul({left}, {right}).astype(np_{dtype.name})"
+        product = f"matmul({left}, {right}).astype(np_{dtype.name})"
+        names["matmul"] = unlocked.matmul if node.xp is np else _on_gpu(node.xp)
     elif node.xp is not np:
         names["matmul"] = _on_gpu(node.xp)
         product = f"matmul({left}, {right})"

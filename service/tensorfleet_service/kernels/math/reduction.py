@@ -14,7 +14,10 @@ from tensorfleet_service.devices import native as compiled
 from tensorfleet_service.devices.blocks import in_parallel, shares, thread_count
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.values import (
+    ints,
+    invalid,
+)
 
 LARGE = 1 << 20
 """Number of elements from which several threads reduce: 0.1 ms of work."""
@@ -36,10 +39,8 @@ def reduced_axes(indices: Any, rank: int) -> tuple[int, ...] | None:
     Raises:
         InvalidArgumentError: an axis is out of range or named twice.
     """
-    named = indices.tolist()
-    if not isinstance(named, list):
-        named = [named]
-    elif indices.ndim > 1:
+    named = ints(indices)
+    if indices.ndim > 1:
         named = indices.ravel().tolist()
     axes = set()
     for axis in named:

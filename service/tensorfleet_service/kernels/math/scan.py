@@ -11,6 +11,8 @@ import numpy as np
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads import unlocked
+from tensorfleet_service.threads.running import check as check_step
 
 
 def _log_sums(xp: ModuleType, x: Any, axis: int, dtype: Any) -> Any:
@@ -18,9 +20,16 @@ def _log_sums(xp: ModuleType, x: Any, axis: int, dtype: Any) -> Any:
     result = xp.moveaxis(xp.asarray(x, dtype), axis, 0).copy()
     step = 1
     while step < len(result):
+        check_step()
         result[step:] = xp.logaddexp(result[step:], result[:-step])
         step *= 2
     return xp.moveaxis(result, 0, axis)
+
+
+def _accumulated(xp: ModuleType, name: str, x: Any, axis: int, dtype: Any) -> Any:
+    if xp is np:
+        return unlocked.accumulate(getattr(np, name), x, axis, dtype)
+    return (xp.cumsum if name == "add" else xp.cumprod)(x, axis=axis, dtype=dtype)
 
 
 @kernel("Cumsum", "Cumprod", "CumulativeLogsumexp")
@@ -30,8 +39,8 @@ def _scan(node: KernelNode) -> Kernel:
     target = dtype.np
     wide = np.float32 if dtype in SMALL_FLOATS else target
     accumulate, neutral = {
-        "Cumsum": (xp.cumsum, 0),
-        "Cumprod": (xp.cumprod, 1),
+        "Cumsum": (partial(_accumulated, xp, "add"), 0),
+        "Cumprod": (partial(_accumulated, xp, "multiply"), 1),
         "CumulativeLogsumexp": (partial(_log_sums, xp), -np.inf),
     }[node.op]
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]

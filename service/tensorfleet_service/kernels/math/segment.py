@@ -12,6 +12,7 @@ from tensorfleet_service.devices.native import add_rows
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 _UFUNCS = {"Sum": "add", "Prod": "multiply", "Min": "minimum", "Max": "maximum"}
 
@@ -27,7 +28,7 @@ def _reduce_sorted(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any,
     if ufunc is np.add and add_rows(result, ids, rows):
         return result
     starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
-    result[ids[starts]] = ufunc.reduceat(rows, starts, axis=0, dtype=rows.dtype)
+    result[ids[starts]] = unlocked.reduceat(ufunc, rows, starts, rows.dtype)
     return result
 
 
@@ -96,9 +97,14 @@ def neutral_of(kind: str, dtype: Any) -> Any:
     return 1 if kind == "Prod" else 0
 
 
+def _counted(xp: ModuleType, ids: Any, count: int) -> Any:
+    """How many rows each segment has."""
+    return unlocked.bincount(ids, count) if xp is np else xp.bincount(ids, minlength=count)
+
+
 def _divided(xp: ModuleType, total: Any, ids: Any, count: int, integer: bool, power: float) -> Any:
     """`total` divided by the number of rows of each segment, to a power."""
-    sizes = xp.bincount(ids, minlength=count).clip(1).reshape((count,) + (1,) * (total.ndim - 1))
+    sizes = _counted(xp, ids, count).clip(1).reshape((count,) + (1,) * (total.ndim - 1))
     if not integer:
         return total / (sizes**power).astype(total.dtype)
     sizes = sizes.astype(total.dtype)
@@ -218,12 +224,15 @@ def _sparse_segment_grad(node: KernelNode) -> Kernel:
                 raise invalid(f"{name} {int(at[i])} out of range [0, {limit}).")
         values = grad[segment_ids]
         if power:
-            sizes = xp.bincount(segment_ids, minlength=len(grad))[segment_ids]
+            sizes = _counted(xp, segment_ids, len(grad))[segment_ids]
             values = values / (sizes**power).astype(values.dtype).reshape((-1,) + (1,) * (grad.ndim - 1))
         if not only_used:
             result = xp.zeros((count, *grad.shape[1:]), values.dtype)
             return _reduce_rows(xp, xp.add, values, indices, result, 0)
-        used, places = xp.unique(indices, return_inverse=True)
+        if xp is np:
+            used, _, places, _ = unlocked.unique(indices)
+        else:
+            used, places = xp.unique(indices, return_inverse=True)
         result = xp.zeros((len(used), *grad.shape[1:]), values.dtype)
         return _reduce_rows(xp, xp.add, values, places.reshape(-1), result, 0), used
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.devices.blas import large_product
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import (
@@ -18,7 +19,12 @@ from tensorfleet_service.kernels.sparse import (
     starts_of,
     unravel,
 )
-from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    host_kernel,
+    ints,
+    invalid,
+    shape_text,
+)
 from tensorfleet_service.threads import unlocked
 
 CHUNK = 1 << 22
@@ -46,9 +52,9 @@ def sparse_add(node: KernelNode) -> Kernel:
         places, groups = _united(ai, bi)
         total = np.zeros(len(places), av.dtype)
         total[groups[: len(av)]] = av
-        np.add.at(total, groups[len(av) :], bv)
+        unlocked.at(np.add, total, groups[len(av) :], bv)
         # Only sums are compared with the threshold, not single values.
-        both = np.bincount(groups, minlength=len(places)) > 1
+        both = unlocked.bincount(groups, len(places)) > 1
         kept = ~both | (np.abs(total) >= thresh)
         return places[kept], total[kept], ashape
 
@@ -59,8 +65,8 @@ def _united(a: Any, b: Any) -> tuple[Any, Any]:
     """All indices in order, each once, and the position among them of each index of a and then of b."""
     rows = np.concatenate([a, b])
     numbers = np.concatenate(keys(a, b))
-    _, first, groups = np.unique(numbers, return_index=True, return_inverse=True)
-    return rows[first], groups.reshape(-1)
+    _, first, groups, _ = unlocked.unique(numbers)
+    return rows[first], groups
 
 
 @host_kernel("SparseSparseMaximum", "SparseSparseMinimum")
@@ -101,7 +107,7 @@ def sparse_reduce(node: KernelNode) -> Kernel:
         check_inside(indices, sizes)
         rank = len(sizes)
         dropped = set()
-        for axis in axes.reshape(-1).tolist():
+        for axis in ints(axes.reshape(-1)):
             if not -rank <= axis < rank:
                 raise invalid(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
             dropped.add(axis % rank)
@@ -114,7 +120,7 @@ def sparse_reduce(node: KernelNode) -> Kernel:
         groups = groups[order]
         starts = starts_of(groups)
         ordered = values[order].astype(np.float32) if small else values[order]
-        found = ufunc.reduceat(ordered, starts, dtype=ordered.dtype) if len(starts) else ordered
+        found = unlocked.reduceat(ufunc, ordered, starts, ordered.dtype) if len(starts) else ordered
         found = found.astype(values.dtype)
         if sparse:
             return unravel(groups[starts], outer), found, np.array(outer, np.int64)
@@ -140,8 +146,8 @@ def sparse_softmax(node: KernelNode) -> Kernel:
         lengths = np.diff(np.append(starts, len(order)))
         # Small floats are rounded once, at the end.
         x = values[order].astype(np.float32) if values.dtype == np.float16 else values[order]
-        x = np.exp(x - unlocked.repeat(np.maximum.reduceat(x, starts), lengths))
-        x /= unlocked.repeat(np.add.reduceat(x, starts), lengths)
+        x = np.exp(x - unlocked.repeat(unlocked.reduceat(np.maximum, x, starts), lengths))
+        x /= unlocked.repeat(unlocked.reduceat(np.add, x, starts), lengths)
         result = np.empty_like(values)
         result[order] = x
         return result
@@ -200,7 +206,7 @@ def sparse_tensor_dense_add(node: KernelNode) -> Kernel:
                 )
         check_inside(indices, np.shape(dense))
         result = np.array(dense)
-        np.add.at(result, tuple(indices.T) if len(shape) else (np.zeros(0, np.int64),), values)
+        unlocked.at(np.add, result, tuple(indices.T) if len(shape) else (np.zeros(0, np.int64),), values)
         return result
 
     return run
@@ -250,7 +256,7 @@ def sparse_tensor_dense_matmul(node: KernelNode) -> Kernel:
             part = slice(begin, begin + step)
             products = b[columns[part]].astype(wide, copy=False) * values[part, None].astype(wide, copy=False)
             starts = starts_of(rows[part])
-            result[rows[part][starts]] += np.add.reduceat(products, starts, axis=0, dtype=wide)
+            result[rows[part][starts]] += unlocked.reduceat(np.add, products, starts, wide)
         return result.astype(values.dtype, copy=False)
 
     return run
@@ -268,6 +274,6 @@ def sparse_matmul(node: KernelNode) -> Kernel:
         b = b.T if transpose_b else b
         if a.shape[1] != len(b):
             raise invalid(f"Matrix size incompatible: a: {shape_text(a.shape)}, b: {shape_text(b.shape)}")
-        return a.astype(np.float32) @ b.astype(np.float32)
+        return large_product(a.astype(np.float32), b.astype(np.float32))
 
     return run

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.common import broadcast_error
+from tensorfleet_service.kernels.common import broadcast_error, in_blocks
 from tensorfleet_service.kernels.math.chebyshev import ERF, ERFC, ERFINV, LGAMMA, NDTRI, STIRLING
 from tensorfleet_service.kernels.math.compiled import elementwise
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.threads.running import check as check_step
 
 Function = Callable[[ModuleType, Any], Any]
 
-_BLOCK = 8192
 _WORTH = 64  # elements from which the compiled erf is quicker
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -117,10 +117,29 @@ _EULER_MACLAURIN = (
 )
 
 
+_DIRECT = 20
+"""Size of a negative q from which the zeta function is computed by that of positive ones."""
+
+
 def zeta(xp: ModuleType, x: Any, q: Any) -> Any:
-    """The sum of (q + k)⁻ˣ: the first terms one by one, the rest by Euler and Maclaurin's formula."""
+    """The sum of (q + k)⁻ˣ."""
     x, q = xp.broadcast_arrays(x, q)
-    undefined = (x < 1) | ((q <= 0) & ((x != xp.floor(x)) | ((q == xp.floor(q)) & (x % 2 != 0))))
+    whole = q == xp.floor(q)
+    undefined = (x < 1) | ((q <= 0) & ((x != xp.floor(x)) | (whole & (x % 2 != 0))))
+    low = (q < -_DIRECT) & ~undefined & xp.isfinite(q)
+    total = _zeta(xp, x, xp.where(undefined | (q < -_DIRECT), 1.0, q))
+    if bool(low.any()):
+        # The terms of negative numbers are, but for the sign, the first ones of another such sum.
+        steps = -xp.floor(q)
+        rest = xp.where(low, q + steps, 0.5)
+        first = _zeta(xp, x, 1 - rest) - _zeta(xp, x, xp.where(low, steps, 1.0) + 1 - rest)
+        total = xp.where(low, xp.where(x % 2 == 0, first, -first) + _zeta(xp, x, rest), total)
+    total = xp.where(whole & (q <= 0), xp.inf, total)
+    return xp.where(x == 1, xp.inf, xp.where(undefined, xp.nan, total))
+
+
+def _zeta(xp: ModuleType, x: Any, q: Any) -> Any:
+    """The first terms one by one, the rest by Euler and Maclaurin's formula."""
     total = xp.zeros(q.shape)
     while True:
         low = q < 12
@@ -134,7 +153,7 @@ def zeta(xp: ModuleType, x: Any, q: Any) -> Any:
     for k, coefficient in enumerate(_EULER_MACLAURIN):
         total = total + coefficient * factor
         factor = factor * (x + 2 * k + 1) * (x + 2 * k + 2) / (q * q)
-    return xp.where(x == 1, xp.inf, xp.where(undefined, xp.nan, total))
+    return total
 
 
 def polygamma(xp: ModuleType, n: Any, x: Any) -> Any:
@@ -144,16 +163,35 @@ def polygamma(xp: ModuleType, n: Any, x: Any) -> Any:
     return xp.where(n == 0, digamma(xp, x), derivative)
 
 
-def random_gamma_grad(xp: ModuleType, alpha: Any, sample: Any) -> Any:
-    """The derivative of a sample of the gamma distribution by its parameter, at a fixed probability P.
+_MOST_BY_SERIES = 1e5
+"""The parameter of a gamma distribution up to which the derivatives of its samples are sums of a series."""
 
-    That is -∂P/∂α by the density. P = xᵅ e⁻ˣ S / Γ(α + 1), where S = Σ xⁿ / ((α + 1) … (α + n)).
+
+def random_gamma_grad(xp: ModuleType, alpha: Any, sample: Any) -> Any:
+    """The derivative of a sample of the gamma distribution by its parameter, at a fixed probability.
+
+    Raises:
+        OpError: the step has ended.
     """
     a, x = xp.broadcast_arrays(alpha, sample)
+    large = a > _MOST_BY_SERIES
+    far = ~large & (x > 2 * a + 100)
+    near = ~(large | far)
+    result = _gamma_grad_series(xp, xp.where(near, a, 1.0), xp.where(near, x, 1.0))
+    if bool(far.any()):
+        result = xp.where(far, _gamma_grad_far(xp, xp.where(far, a, 1.0), xp.where(far, x, 200.0)), result)
+    if bool(large.any()):
+        result = xp.where(large, _gamma_grad_large(xp, a, x), result)
+    return result
+
+
+def _gamma_grad_series(xp: ModuleType, a: Any, x: Any) -> Any:
+    """-∂P/∂α by the density. P = xᵅ e⁻ˣ S / Γ(α + 1), where S = Σ xⁿ / ((α + 1) … (α + n))."""
     term = xp.ones(x.shape)
     total, slope, harmonic = term, xp.zeros(x.shape), xp.zeros(x.shape)
     n = 0
     while True:
+        check_step()
         n += 1
         term = term * x / (a + n)
         harmonic = harmonic + 1 / (a + n)
@@ -163,6 +201,24 @@ def random_gamma_grad(xp: ModuleType, alpha: Any, sample: Any) -> Any:
         if not bool(((term > 1e-17 * total) | (a + n < x)).any()):
             break
     return -(x / a) * ((xp.log(x) - digamma(xp, a + 1.0)) * total + slope)
+
+
+def _gamma_grad_far(xp: ModuleType, a: Any, x: Any) -> Any:
+    """By the asymptotic series of 1 - P for x well above the parameter."""
+    term, slope = xp.ones(x.shape), xp.zeros(x.shape)
+    total, total_slope = term, slope
+    for n in range(1, 60):
+        slope = (slope * (a - n) + term) / x
+        term = term * (a - n) / x
+        total, total_slope = total + term, total_slope + slope
+    return total * (xp.log(x) - digamma(xp, a)) + total_slope
+
+
+def _gamma_grad_large(xp: ModuleType, a: Any, x: Any) -> Any:
+    """By Wilson and Hilferty: the cube root of a sample is nearly normal."""
+    root = xp.cbrt(x / a)
+    z = (root - 1 + 1 / (9 * a)) * 3 * xp.sqrt(a)
+    return root**3 + 3 * a * root**2 * (1 / (9 * a * a) - z / (6 * a**1.5))
 
 
 _FUNCTIONS: dict[str, Function] = {
@@ -189,14 +245,8 @@ def _special(node: KernelNode) -> Kernel:
     def whole(x: Any) -> Any:
         return function(x.astype(np.float64)).astype(target)
 
-    def in_blocks(x: Any) -> Any:
-        if x.size <= _BLOCK:
-            return whole(x)
-        flat = x.ravel()
-        result = np.empty(flat.shape, target)
-        for start in range(0, flat.size, _BLOCK):
-            result[start : start + _BLOCK] = function(flat[start : start + _BLOCK].astype(np.float64))
-        return result.reshape(x.shape)
+    def blocks(x: Any) -> Any:
+        return in_blocks(function, target, x)
 
     step = _STEPS.get(node.op)
     compiled = None if step is None else elementwise([(step, "out", ("x0",))], 1, 0)
@@ -204,9 +254,9 @@ def _special(node: KernelNode) -> Kernel:
     def in_float32(x: Any) -> Any:
         if type(x) is np.ndarray and x.size >= _WORTH and x.dtype == np.float32 and x.flags.c_contiguous:
             return compiled(x)  # type: ignore[misc]
-        return in_blocks(x)
+        return blocks(x)
 
-    return (in_blocks if compiled is None else in_float32) if xp is np else whole
+    return (blocks if compiled is None else in_float32) if xp is np else whole
 
 
 _OF_TWO: dict[str, Callable[[ModuleType, Any, Any], Any]] = {
@@ -227,6 +277,8 @@ def _special_of_two(node: KernelNode) -> Kernel:
         error = broadcast_error(ValueError(), x, y)
         if error is not None:
             raise error
+        if xp is np:
+            return in_blocks(partial(function, xp), target, x, y)
         return xp.asarray(function(xp, x.astype(np.float64), y.astype(np.float64))).astype(target)
 
     return special

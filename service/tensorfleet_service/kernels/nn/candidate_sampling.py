@@ -259,13 +259,10 @@ def _fixed_unigram(node: KernelNode) -> Kernel:
     frequencies = _frequencies(node.resources.files, path) if path else np.array(given, np.float32)
     reserved, shards, shard = attrs["num_reserved_ids"], attrs["num_shards"], attrs["shard"]
     weights = np.power(frequencies, np.float32(attrs["distortion"]))
-    own = [
-        *(np.float32(0) for i in range(reserved) if i % shards == shard),
-        *(weight for i, weight in enumerate(weights, reserved) if i % shards == shard),
-    ]
-    if len(own) != attrs["range_max"]:
-        raise invalid(f"range is {attrs['range_max']} must be equal to weights size  {len(own)}")
-    return _run(node, _Fixed(np.array(own, np.float32)))
+    zeros, own = len(range(shard, reserved, shards)), weights[(shard - reserved) % shards :: shards]
+    if zeros + len(own) != attrs["range_max"]:
+        raise invalid(f"range is {attrs['range_max']} must be equal to weights size  {zeros + len(own)}")
+    return _run(node, _Fixed(np.concatenate([np.zeros(zeros, np.float32), own.astype(np.float32)])))
 
 
 def _frequencies(files: Files, path: str) -> Any:

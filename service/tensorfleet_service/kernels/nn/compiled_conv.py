@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.wire.buffers import empty
-from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.blocks import MOST_AT_ONCE, thread_count
 from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.nn.patches import Geometry
 
@@ -47,7 +47,8 @@ class _Phase:
 
 def convolve(images: Any, weights: Any, geometry: Geometry) -> Any:
     """Images [n, height, width, c] with weights [*window, c, f]: [n, *out, f]."""
-    if not _takes(geometry, images, weights):
+    work = len(images) * prod(geometry.out) * weights.size
+    if work > MOST_AT_ONCE or not _takes(geometry, images, weights):
         return None
     return _convolve(images, weights, geometry.out, geometry.strides, geometry.dilations, _before(geometry))
 
@@ -83,7 +84,8 @@ def _convolve(
 
 def weights_gradient(images: Any, gradient: Any, geometry: Geometry) -> Any:
     """The gradient of the weights, from that of the output [n, *out, f]: [*window, c, f]."""
-    if not _takes(geometry, images, gradient):
+    work = gradient.size * prod(geometry.window) * images.shape[-1]
+    if work > MOST_AT_ONCE or not _takes(geometry, images, gradient):
         return None
     filters = gradient.shape[-1]
     result = np.empty((*geometry.window, images.shape[-1], filters), np.float32)
@@ -93,7 +95,8 @@ def weights_gradient(images: Any, gradient: Any, geometry: Geometry) -> Any:
 
 def images_gradient(gradient: Any, weights: Any, geometry: Geometry) -> Any:
     """The gradient of the images, from that of the output, for windows without dilations: [n, *size, c]."""
-    if not _takes(geometry, gradient, weights) or max(geometry.dilations) > 1:
+    work = gradient.size * weights.size // weights.shape[-1] if weights.size else 0
+    if work > MOST_AT_ONCE or not _takes(geometry, gradient, weights) or max(geometry.dilations) > 1:
         return None
     size = tuple(n - sum(pad) for n, pad in zip(geometry.size, geometry.pad, strict=True))
     if max(geometry.strides) == 1 and min(size) > 0:

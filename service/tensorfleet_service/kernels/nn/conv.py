@@ -37,6 +37,8 @@ from tensorfleet_service.kernels.nn.patches import (
     sizes_of,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.threads import unlocked
+from tensorfleet_service.threads.running import check as check_step
 
 PARALLEL_PRODUCTS = 1 << 22
 """Number of multiplications from which a convolution uses several threads."""
@@ -78,6 +80,7 @@ def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
         buffer = np.empty((count, wide, *geometry.window, channels), images.dtype)
         for i, patches in each_image(images, geometry, part):
             for top in range(0, high, count):
+                check_step()
                 filled = buffer[: min(count, high - top)]
                 filled[...] = patches[top : top + count]
                 target = out[i, top : top + count].reshape(-1, filters)
@@ -113,7 +116,7 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
         total, product = np.zeros((size, filters), images.dtype), np.empty((size, filters), images.dtype)
         for i, patches in each_image(images, geometry, part):
             buffer[...] = patches
-            np.matmul(rows.T, gradient[i].reshape(-1, filters), out=product)
+            unlocked.matmul(rows.T, gradient[i].reshape(-1, filters), product)
             total += product
         sums[part[0]] = total
 

@@ -15,6 +15,7 @@ from tensorfleet_service.kernels.math.compiled import Step, elementwise
 from tensorfleet_service.kernels.nn.patches import Geometry, check_rank, node_windows
 from tensorfleet_service.kernels.nn.pool import lowest, window_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 _MAX_REACH = 64
@@ -147,7 +148,7 @@ def max_pool_grad_with_argmax(node: KernelNode) -> Kernel:
         flat = places.reshape(-1).astype(np.int64)
         if not counts_batch and flat.size:
             image = images.size // len(images)
-            flat = flat + xp.repeat(xp.arange(len(images)) * image, flat.size // len(images))
+            flat = (flat.reshape(len(images), -1) + xp.arange(len(images))[:, None] * image).reshape(-1)
         if flat.size and (flat.min() < 0 or flat.max() >= images.size):
             raise errors.InvalidArgumentError(
                 None,
@@ -155,7 +156,7 @@ def max_pool_grad_with_argmax(node: KernelNode) -> Kernel:
                 f"Invalid input index: argmax must be within the {images.size} elements of the input",
             )
         result = xp.zeros(images.size, gradient.dtype)
-        xp.add.at(result, flat, gradient.reshape(-1))
+        unlocked.at(xp.add, result, flat, gradient.reshape(-1))
         return result.reshape(images.shape)
 
     return run

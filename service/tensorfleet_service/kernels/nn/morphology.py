@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 
 class _Windows:
@@ -46,6 +47,7 @@ class _Windows:
         """The position of each element of the filter, with its slices of the outputs and of the inputs."""
         for i in range(self.extent[0]):
             for j in range(self.extent[1]):
+                check_step()
                 sides = [self._side(axis, at) for axis, at in ((0, i), (1, j))]
                 if all(side is not None for side in sides):
                     (rows, from_rows), (columns, from_columns) = sides  # type: ignore[misc]

@@ -13,6 +13,7 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.ops.nn.windows import Windows, windows_of
 from tensorfleet_service.devices.blocks import BLOCK_BYTES
+from tensorfleet_service.threads.running import check as check_step
 
 Position = tuple[int, ...]
 """(row, column), or (plane, row, column)."""
@@ -59,7 +60,8 @@ class Geometry:
 
     def __init__(self, windows: Windows, size: tuple[int, ...], window: tuple[int, ...]) -> None:
         try:
-            spans = [windows.span(axis, *sizes) for axis, sizes in enumerate(zip(size, window, strict=True))]
+            sizes = enumerate(zip(size, window, strict=True))
+            spans = [windows.running_span(axis, *pair) for axis, pair in sizes]
         except ValueError as e:
             raise errors.InvalidArgumentError(None, None, str(e)) from None
         self.out = tuple(span.count for span in spans)
@@ -92,8 +94,14 @@ class Geometry:
         return tuple(parts)
 
     def positions(self) -> Iterator[Position]:
-        """All positions of a window, by rows."""
-        return product(*map(range, self.window))
+        """All positions of a window, by rows.
+
+        Raises:
+            OpError: the step has ended.
+        """
+        for position in product(*map(range, self.window)):
+            check_step()
+            yield position
 
     def patches(self, xp: Any, padded: Any) -> Any:
         """A view [batch, *out, *window, channels] of padded images."""
@@ -154,11 +162,13 @@ def each_image(images: Any, geometry: Geometry, part: tuple[int, int]) -> Iterat
     if not geometry.is_padded:
         patches = geometry.patches(np, images)
         for i in range(*part):
+            check_step()
             yield i, patches[i]
         return
     padded = np.zeros((1, *geometry.size, images.shape[3]), images.dtype)
     inner, patches = geometry.inner(padded)[0], geometry.patches(np, padded)[0]
     for i in range(*part):
+        check_step()
         inner[...] = images[i]
         yield i, patches
 

@@ -13,7 +13,7 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.ops.nn.windows import Windows
 from tensorfleet.wire.buffers import empty
-from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.blocks import MOST_AT_ONCE, thread_count
 from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.nn.conv import compute_dtype
 from tensorfleet_service.kernels.nn.patches import (
@@ -26,6 +26,7 @@ from tensorfleet_service.kernels.nn.patches import (
     sizes_of,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import ints
 
 
 def _check_images(attrs: Mapping[str, Any], windows: Windows) -> None:
@@ -82,23 +83,29 @@ def max_pool(node: KernelNode) -> Kernel:
     if node.op == "MaxPool" and _depth(node) > 1:
         return _max_over_depth(node)
     xp, (windows, window) = node.xp, _sliding(node.attrs)
+    least = np.array(node.attrs["T"].min, node.attrs["T"].as_numpy_dtype)
 
     def run(images: Any) -> Any:
         check_rank(images, "tensor_in", windows)
         images = channels_last(xp, images, windows)
         geometry = Geometry(windows, images.shape[1:-1], window)
-        if rank_of(windows) == 4 and takes(images):
+        if rank_of(windows) == 4 and takes(images) and _is_short(geometry, images):
             pooled = empty((len(images), *geometry.out, images.shape[-1]), np.float32)
             native.max_pool(images, pooled, *_plane(geometry, images.shape), thread_count())
             return as_formatted(xp, pooled, windows)
         padded = geometry.padded(xp, images, lowest(images.dtype))
         first, *others = geometry.positions()
-        out = padded[geometry.at(first)].copy()
+        out = _highest(xp, padded[geometry.at(first)], least)
         for position in others:
-            xp.maximum(out, padded[geometry.at(position)], out=out)
+            out = _highest(xp, padded[geometry.at(position)], out)
         return as_formatted(xp, out, windows)
 
     return run
+
+
+def _highest(xp: Any, values: Any, others: Any) -> Any:
+    """The greater of two arrays; what is not a number counts as less than all numbers."""
+    return xp.where(values > others, values, others)
 
 
 def _depth(node: KernelNode) -> int:
@@ -178,7 +185,8 @@ def max_pool_gradient(xp: Any, attrs: dict[str, Any]) -> Kernel:
         images, pooled, gradient = (channels_last(xp, a, windows) for a in (images, pooled, gradient))
         geometry = Geometry(windows, images.shape[1:-1], window)
         expected = (len(images), *geometry.out, images.shape[-1])
-        if rank_of(windows) == 4 and takes(images, pooled, gradient) and pooled.shape == expected:
+        fits = takes(images, pooled, gradient) and pooled.shape == expected
+        if rank_of(windows) == 4 and fits and _is_short(geometry, images):
             own = empty(images.shape, np.float32)
             native.max_pool_grad(
                 images, own, pooled, gradient, *_plane(geometry, images.shape), thread_count()
@@ -211,6 +219,12 @@ def max_pool_grad_grad(node: KernelNode) -> Kernel:
     return run
 
 
+def _is_short(geometry: Geometry, images: Any) -> bool:
+    """Whether the compiled kernels, which do not look at their step, are done soon."""
+    work: int = len(images) * prod(geometry.out) * images.shape[-1] * prod(geometry.window)
+    return work <= MOST_AT_ONCE
+
+
 def _counts(xp: Any, geometry: Geometry, dtype: Any) -> Any:
     """The number of elements of the images, without padding, in each window: a number, or [1, *out, 1]."""
     if not geometry.is_padded:
@@ -229,7 +243,7 @@ def avg_pool(node: KernelNode) -> Kernel:
         check_rank(images, "tensor_in", windows)
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         geometry = Geometry(windows, images.shape[1:-1], window)
-        if rank_of(windows) == 4 and takes(images):
+        if rank_of(windows) == 4 and takes(images) and _is_short(geometry, images):
             pooled = empty((len(images), *geometry.out, images.shape[-1]), np.float32)
             native.average_pool(images, pooled, *_plane(geometry, images.shape), thread_count())
             return as_formatted(xp, pooled, windows).astype(dtype, copy=False)
@@ -265,7 +279,7 @@ def avg_pool_grad(node: KernelNode) -> Kernel:
                 f"out_backprop has shape {format_dims(gradient.shape)}, but orig_input_shape asks for "
                 f"{format_dims(expected)}",
             )
-        if rank_of(windows) == 4 and takes(gradient):
+        if rank_of(windows) == 4 and takes(gradient) and _is_short(geometry, gradient):
             own = empty((shape[0], *(shape[a] for a in windows.space_axes), expected[-1]), np.float32)
             native.average_pool_grad(gradient, own, *_plane(geometry, own.shape), thread_count())
             return as_formatted(xp, own, windows).astype(dtype, copy=False)
@@ -302,7 +316,7 @@ def pool_by_sizes(node: KernelNode) -> Kernel:
             raise errors.InvalidArgumentError(
                 None, None, "Sliding window strides field must specify 4 dimensions"
             )
-        sizes = tuple(ksize.tolist()), tuple(strides.tolist())
+        sizes = tuple(ints(ksize)), tuple(ints(strides))
         found = last[0] if last else None
         if found is None or found[:2] != sizes:
             attrs = {**node.attrs, "ksize": list(sizes[0]), "strides": list(sizes[1])}

@@ -12,6 +12,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid, shape_text
+from tensorfleet_service.threads import unlocked
 
 F = np.float32
 _GREATEST = np.finfo(np.float32).max
@@ -313,7 +314,7 @@ def matmul(node: KernelNode) -> Kernel:
             raise invalid(
                 f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
             )
-        product = (matrices[0] @ matrices[1]).astype(np.int32)
+        product = unlocked.matmul(*matrices).astype(np.int32)
         level = F(levels[0] * levels[1])
         lowest, highest = limits(node.output_types[0])
         return as_quantized(product, node.output_types[0]), level * F(lowest), level * F(highest)

@@ -10,6 +10,7 @@ from tensorfleet_service.kernels.nn import cuda_recurrent
 from tensorfleet_service.kernels.nn.lstm_cell import Cell, sigmoid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.threads.running import check as check_step
 
 _ICFO, _IFCO = (0, 1, 2, 3), (0, 2, 1, 3)
 
@@ -98,6 +99,7 @@ def block_lstm(node: KernelNode) -> Kernel:
         outputs = tuple(xp.zeros((*x.shape[:2], cs_prev.shape[1]), x.dtype) for _ in range(7))
         cs, h = cs_prev, h_prev
         for step in range(steps):
+            check_step()
             made = cell.forward(x[step], cs, h)
             for output, value in zip(outputs, made, strict=True):
                 output[step] = value
@@ -123,6 +125,7 @@ def block_lstm_grad(node: KernelNode) -> Kernel:
         x_grad, sums = xp.zeros_like(x), [xp.zeros_like(value) for value in parameters]
         d_cs, d_h = xp.zeros_like(cs_prev), xp.zeros_like(h_prev)
         for step in reversed(range(steps)):
+            check_step()
             before = (gates[1][step - 1], h[step - 1]) if step else (cs_prev, h_prev)
             made = tuple(gate[step] for gate in gates)
             d_cs, d_gates, peepholes = cell.backward(

@@ -20,6 +20,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.state import philox
 from tensorfleet_service.state.philox import Array
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 _FEW = 10.0
@@ -133,7 +134,7 @@ def random_binomial(node: KernelNode) -> Kernel:
         batches = math.prod(both)
         samples = size // batches if batches else 0
         # Outputs are counted by batch first.
-        each = [np.repeat(np.broadcast_to(x, both).reshape(-1), samples) for x in (counts, ps)]
+        each = [unlocked.repeat(np.broadcast_to(x, both).reshape(-1), samples) for x in (counts, ps)]
         values = binomial(stream, *each).reshape(batches, samples).T.reshape(dims)
         with np.errstate(invalid="ignore"):
             return xp.asarray(values.astype(dtype.as_numpy_dtype))[()]

@@ -16,15 +16,19 @@ from tensorfleet.core.string_arrays import LARGE, moved
 from tensorfleet_service.kernels.random import random_rates
 from tensorfleet_service.kernels.random.cuda_philox import CudaSampler
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array
+from tensorfleet_service.kernels.values import (
+    host_array,
+    ints,
+)
 from tensorfleet_service.state import philox
+from tensorfleet_service.threads.running import check as check_step
 
 Sample = Callable[[tuple[int, ...]], Any]
 """A function from a shape to random values of that shape."""
 
 
 def dims_of(shape: Any) -> tuple[int, ...]:
-    sizes = tuple(np.asarray(shape).tolist()) if np.ndim(shape) else (int(shape),)
+    sizes = tuple(ints(np.asarray(shape)))
     for size in sizes:
         if size < 0:
             raise errors.InvalidArgumentError(None, None, f"Dimension {size} must be >= 0")
@@ -227,6 +231,8 @@ def _categorical(logits: Any, unit: Any) -> Any:
     edges = share.cumsum(axis=1)
     result = np.empty(unit.shape, np.int64)
     for row, (row_edges, row_unit) in enumerate(zip(edges, unit, strict=True)):
+        if not row % 256:
+            check_step()
         result[row] = np.searchsorted(row_edges, row_unit * row_edges[-1], side="right")
     return np.minimum(result, logits.shape[1] - 1)
 
@@ -303,7 +309,7 @@ def stateless_stream(inputs: tuple[Any, ...], is_v2: bool) -> philox.Stream:
     """The stream of the inputs after the shape: a seed pair, or key, counter and algorithm."""
     if not is_v2:
         return philox.Stream(*philox.stateless_key_counter(_seed_pair(inputs[0])))
-    key, counter = (host_array(value).ravel().tolist() for value in inputs[:2])
+    key, counter = (host_array(value).reshape(-1)[:2].tolist() for value in inputs[:2])
     return philox.Stream(key[0], counter[0] | (counter[1] << 64 if len(counter) > 1 else 0))
 
 

@@ -7,10 +7,12 @@ computed at the same time, each at its own position, and those that are done dro
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from tensorfleet_service.state.philox import SAMPLES_PER_OUTPUT, Array, Stream, _box_muller, _unit_double
+from tensorfleet_service.threads.running import check as check_step
 
 _KNUTH = 10.0
 """Below this rate the numbers of a Poisson process are counted; from here on they are drawn by rejection."""
@@ -51,12 +53,34 @@ class _Draws:
         return result
 
 
+_PART = 1 << 16
+"""Number of outputs that are drawn together."""
+
+
+def _in_parts(
+    draw: Callable[[_Draws, Array], Array], stream: Stream, samples: int, parameters: Array
+) -> Array:
+    """[samples, *parameters.shape]: `draw` is called with some outputs' parts of the stream and parameters.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    each = parameters.astype(np.float64).reshape(-1)
+    result = np.empty(each.size * samples)  # outputs are counted by parameter first
+    for begin in range(0, result.size, _PART):
+        check_step()
+        outputs = np.arange(begin, min(begin + _PART, result.size))
+        result[begin : begin + _PART] = draw(_Draws(stream, outputs), each[outputs // samples])
+    return result.reshape(each.size, samples).T.reshape(samples, *parameters.shape)
+
+
 def gamma(stream: Stream, samples: int, alphas: Array) -> Array:
     """Numbers of gamma distributions: [samples, *alphas.shape] of float64; NaN where alpha allows none."""
-    each = alphas.astype(np.float64).reshape(-1)
-    alpha = np.repeat(each, samples)  # outputs are counted by alpha first
+    return _in_parts(_gamma, stream, samples, alphas)
+
+
+def _gamma(draws: _Draws, alpha: Array) -> Array:
     result = np.full(alpha.size, np.nan)
-    draws = _Draws(stream, np.arange(alpha.size))
     rows = np.flatnonzero(alpha == 1)
     result[rows] = -np.log1p(-draws.uniform(rows))
     d = alpha + np.where(alpha < 1, 2.0 / 3, -1.0 / 3)
@@ -77,7 +101,7 @@ def gamma(stream: Stream, samples: int, alphas: Array) -> Array:
         values[small] *= draws.uniform(lifted) ** (1 / alpha[lifted])
         result[accepted] = values
         rows = _without(rows, accepted)
-    return result.reshape(each.size, samples).T.reshape(samples, *alphas.shape)
+    return result
 
 
 def poisson(stream: Stream, samples: int, rates: Array, highest: float) -> Array:
@@ -85,13 +109,14 @@ def poisson(stream: Stream, samples: int, rates: Array, highest: float) -> Array
 
     A finite rate beyond `highest` gives `highest`, as smaller numbers have hardly any probability.
     """
-    each = rates.astype(np.float64).reshape(-1)
-    rate = np.repeat(each, samples)
-    result = np.where(np.isfinite(rate), highest, np.abs(rate))
-    draws = _Draws(stream, np.arange(rate.size))
-    _count(draws, rate, result, np.flatnonzero(rate < _KNUTH))
-    _reject(draws, rate, result, np.flatnonzero((rate >= _KNUTH) & (rate <= highest)), highest)
-    return result.reshape(each.size, samples).T.reshape(samples, *rates.shape)
+
+    def draw(draws: _Draws, rate: Array) -> Array:
+        result = np.where(np.isfinite(rate), highest, np.abs(rate))
+        _count(draws, rate, result, np.flatnonzero(rate < _KNUTH))
+        _reject(draws, rate, result, np.flatnonzero((rate >= _KNUTH) & (rate <= highest)), highest)
+        return result
+
+    return _in_parts(draw, stream, samples, rates)
 
 
 def _count(draws: _Draws, rate: Array, result: Array, rows: Array) -> None:

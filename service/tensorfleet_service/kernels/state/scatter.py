@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet_service.devices.native import add_rows
+from tensorfleet_service.threads import unlocked
 
 Scatter = Callable[[Any, Any, Any], None]
 """A function of (array to change, indices, updates)."""
@@ -63,7 +64,7 @@ def _apply_at(ufunc: Any, array: Any, index: Any, updates: Any) -> None:
     """Like `ufunc.at`, but rows whose index comes for the first time go in one call: a tenth of the time."""
     on_host = isinstance(array, np.ndarray) and isinstance(index, np.ndarray)
     if not (on_host and array.ndim > 1 and index.size > 1 and updates.ndim == index.ndim + array.ndim - 1):
-        ufunc.at(array, index, updates)
+        unlocked.at(ufunc, array, index, updates)
         return
     index = index.reshape(-1)
     updates = updates.reshape(index.size, *array.shape[1:])
@@ -79,7 +80,7 @@ def _apply_at(ufunc: Any, array: Any, index: Any, updates: Any) -> None:
     once = index[first]
     array[once] = ufunc(array[once], updates[first])
     # The repeated ones follow in their order: rows do not depend on each other, so the result is the same.
-    ufunc.at(array, index[~first], updates[~first])
+    unlocked.at(ufunc, array, index[~first], updates[~first])
 
 
 def _difference(array: Any, xp: ModuleType) -> Any:
@@ -93,7 +94,7 @@ def _set(array: Any, index: Any, updates: Any) -> None:
 
 def _divide(array: Any, index: Any, updates: Any) -> None:
     if array.dtype.kind not in "iu":
-        np.true_divide.at(array, index, updates)
+        unlocked.at(np.true_divide, array, index, updates)
         return
     # Integers are divided as in C, toward zero, and NumPy has no ufunc that does.
     columns = [np.ravel(i) for i in (index if isinstance(index, tuple) else (index,))]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, invalid
+from tensorfleet_service.kernels.values import STRINGS_PART, array_kernel, invalid
+from tensorfleet_service.threads.running import check as check_step
 
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 """A 64-bit number for each string."""
@@ -111,6 +112,7 @@ def farmhash(rows: Any) -> Words:
     z = _shift_mix(y * _K2 + _u64(113)) * _K2
     v = w = (np.zeros_like(x), np.zeros_like(x))
     for at in range(0, (size - 1) // 64 * 64, 64):
+        check_step()
         x, y, z, v, w = _farm_block(rows, at, x, y, z, v, w, _K1, (_u64(1), _u64(1)))
     multiplier = _K1 + ((z & _u64(0xFF)) << np.uint64(1))
     first = w[0] + _u64((size - 1) & 63)
@@ -160,6 +162,7 @@ def murmurhash(rows: Any) -> Words:
     size = rows.shape[1]
     state = np.full(len(rows), _u64(_MURMUR_SEED ^ (size * int(_MURMUR) & (1 << 64) - 1)))
     for at in range(0, size - 7, 8):
+        check_step()
         word = _shift_mix(_fetch(rows, at) * _MURMUR) * _MURMUR
         state = (state ^ word) * _MURMUR
     rest = size % 8
@@ -201,6 +204,7 @@ def siphash(rows: Any, key: tuple[int, int]) -> Words:
     padded[:, :size] = rows
     padded[:, -1] = size & 0xFF
     for at in range(0, padded.shape[1], 8):
+        check_step()
         word = _fetch(padded, at)
         v[3] = v[3] ^ word
         _sip_rounds(v, 2)
@@ -211,16 +215,31 @@ def siphash(rows: Any, key: tuple[int, int]) -> Words:
 
 
 def hash_strings(strings: Any, function: HashRows) -> Words:
-    """The hash of each string of an array, in its shape."""
-    flat = strings.reshape(-1).tolist()
-    by_size: dict[int, list[int]] = {}
-    for i, text in enumerate(flat):
-        by_size.setdefault(len(text), []).append(i)
-    result = np.empty(len(flat), np.uint64)
-    for size, places in by_size.items():
-        data = np.frombuffer(b"".join([flat[i] for i in places]), np.uint8)
-        result[places] = function(data.reshape(len(places), size))
+    """The hash of each string of an array, in its shape.
+
+    Raises:
+        OpError: the step has ended.
+    """
+    flat = strings.reshape(-1)
+    result = np.empty(flat.size, np.uint64)
+    for begin in range(0, flat.size, STRINGS_PART):
+        part = flat[begin : begin + STRINGS_PART].tolist()
+        by_size: dict[int, list[int]] = {}
+        for i, text in enumerate(part):
+            by_size.setdefault(len(text), []).append(i)
+        for size, places in by_size.items():
+            # Together they are copied by one call.
+            count = max(_TEXT_PART // max(size, 1), 1)
+            for first in range(0, len(places), count):
+                check_step()
+                chosen = places[first : first + count]
+                data = np.frombuffer(b"".join([part[i] for i in chosen]), np.uint8)
+                result[begin + np.array(chosen)] = function(data.reshape(len(chosen), size))
     return result.reshape(strings.shape)
+
+
+_TEXT_PART = 1 << 20
+"""Number of bytes of strings that are hashed together."""
 
 
 def _buckets(node: KernelNode, function: HashRows) -> Kernel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -16,7 +17,6 @@ from tensorfleet_service.kernels.values import (
     each_string,
     invalid,
     shape_text,
-    string_vector,
 )
 from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
@@ -220,13 +220,27 @@ def unsorted_segment_join(node: KernelNode) -> Kernel:
         if ((ids < 0) | (ids >= count)).any():
             raise invalid("segment_ids are not allowed to exceed num_segments or to have negative values.")
         rest = inputs.shape[ids.ndim :]
-        columns = inputs.reshape(ids.size, -1) if inputs.size else np.empty((ids.size, 0), object)
-        places = ids.reshape(-1).tolist()
-        parts: list[list[list[bytes]]] = [[[] for _ in range(columns.shape[1])] for _ in range(count)]
-        for number, text in enumerate(each_string(columns)):
-            row, column = divmod(number, columns.shape[1])
-            parts[places[row]][column].append(text)
-        joined = [separator.join(texts) for row in parts for texts in row]
-        return string_vector(joined).reshape((count, *rest))
+        width = math.prod(rest)
+        result = string_arrays.filled((count, width), b"", check_step)
+        rows = inputs.reshape(ids.size, width)
+        # The rows of each segment come together, and stay in their order.
+        order = np.argsort(ids.reshape(-1), kind="stable")
+        sizes = unlocked.bincount(ids.reshape(-1), 0)
+        used = np.flatnonzero(sizes)
+        for column in range(width):
+            found = string_arrays.Gathered()
+            texts = each_string(string_arrays.moved(lambda x: x[order], [rows[:, column]]))
+            for size in unlocked.listed(sizes[used]):
+                found.add([separator.join(_joined(texts, size, separator))])
+            result[:, column][used] = found.taken()
+        return result.reshape((count, *rest))
 
     return run
+
+
+def _joined(texts: Iterator[bytes], count: int, separator: bytes) -> Iterator[bytes]:
+    """What has to be joined for the join of the next strings: many of them are already, part by part."""
+    if count <= STRINGS_PART:
+        return itertools.islice(texts, count)
+    sizes = [min(STRINGS_PART, count - begin) for begin in range(0, count, STRINGS_PART)]
+    return (separator.join(itertools.islice(texts, size)) for size in sizes)

@@ -21,6 +21,7 @@ from tensorfleet_service.kernels.training.cuda_updates import apply_on_gpu
 from tensorfleet_service.kernels.training.optimizer_updates import RULES
 from tensorfleet_service.kernels.training.recording import apply_recorded, switches_of
 from tensorfleet_service.state.variables import Variable, modify_together
+from tensorfleet_service.threads.running import check as check_step
 
 FORMS = tuple(f"{form}Apply{name}" for name in RULES for form in ("", "Sparse", "Resource", "ResourceSparse"))
 """All op types; not every rule has an op of each form."""
@@ -124,5 +125,9 @@ def _distinct(xp: Any, indices: Any) -> Iterator[tuple[Any, Any]]:
         return
     lengths = xp.diff(xp.append(starts, indices.size))
     for turn in range(int(lengths.max())):
-        places = order[starts[lengths > turn] + turn]
+        check_step()
+        # What is done for good is left out, or many turns would look at many rows.
+        kept = lengths > turn
+        starts, lengths = starts[kept], lengths[kept]
+        places = order[starts + turn]
         yield places, indices[places]

@@ -209,8 +209,10 @@ class Collectives:
                     self._undone.heard((peer.task, peer.incarnation), frame.number)
                 else:
                     self._leader.receive(peer, frame.detail, frame.number, fields, frame.tensors)
-        except (KeyError, TypeError) as e:
+        except KeyError as e:
             raise ValueError(f"a message about a collective lacks {e}") from None
+        except (IndexError, TypeError, OverflowError) as e:
+            raise ValueError(f"a message about a collective contradicts itself: {e}") from None
 
     def chunk(self, round_id: int, number: int, array: Any) -> None:
         """Takes a part of a tensor, for a ring that has begun or will begin."""

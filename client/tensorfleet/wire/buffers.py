@@ -43,30 +43,43 @@ def fresh(size: int) -> Array:
     Raises:
         MemoryError: there is no memory.
     """
+    found = _placed(size, (size,), np.uint8)
+    return np.empty(size, np.uint8) if found is None else found
+
+
+def copied(value: Array) -> Array:
+    """A copy of an array of numbers, contiguous, in memory of its own.
+
+    Each view of it refers to it, so that its references tell whether anybody uses it.
+    """
+    if value.nbytes < POOLED_FROM_BYTES or value.dtype.hasobject:
+        return value.copy()
+    result = _placed(value.nbytes, value.shape, value.dtype)
+    if result is None:
+        return value.copy()
+    np.copyto(result, value)
+    return result
+
+
+def _placed(size: int, shape: tuple[int, ...], dtype: Any) -> Array | None:
+    """A new array in large pages; None if it is too small for one, or there are none.
+
+    Its base is no array: NumPy has views refer to the last of the arrays of which each is a view of the next.
+    """
     pages = (size + LARGE_PAGE // 2) // LARGE_PAGE  # a last page that is less than half full stays small ones
     if not pages or _ADVICE is None:
-        return np.empty(size, np.uint8)
+        return None
     try:
         memory = mmap.mmap(
             -1, size + PLACES * PLACE_BYTES + 2 * LARGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         )
     except OSError:
-        return np.empty(size, np.uint8)  # which raises the error, if there is no memory
-    whole = np.frombuffer(memory, np.uint8)
-    begin = -whole.__array_interface__["data"][0] % LARGE_PAGE
+        return None  # whoever asks for small pages then hears of it, if there is no memory
+    begin = -np.frombuffer(memory, np.uint8).__array_interface__["data"][0] % LARGE_PAGE
     at = begin + next(_places) % PLACES * PLACE_BYTES
     with suppress(OSError):  # of a system without large pages
         memory.madvise(_ADVICE, begin, pages * LARGE_PAGE)
-    return np.frombuffer(memory, np.uint8, size, at)
-
-
-def copied(value: Array) -> Array:
-    """A copy of an array of numbers, contiguous, in memory of its own."""
-    if value.nbytes < POOLED_FROM_BYTES or value.dtype.hasobject:
-        return value.copy()
-    result: Array = fresh(value.nbytes).view(value.dtype).reshape(value.shape)
-    np.copyto(result, value)
-    return result
+    return np.ndarray(shape, dtype, memory, at)
 
 
 class Buffers:

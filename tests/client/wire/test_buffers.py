@@ -100,3 +100,10 @@ def test_copies_are_contiguous_and_own_their_memory(shape: tuple[int, ...]) -> N
 def test_copies_of_objects_are_numpys() -> None:
     value = np.full(1 << 18, None)
     assert copied(value).dtype == object
+
+
+def test_views_of_a_copy_count_as_references_to_it() -> None:
+    copy = copied(np.zeros((700, 800), np.float32))
+    alone = sys.getrefcount(copy)
+    views = [copy[1:3], copy.reshape(-1)[5:], copy.T.view(np.int32)]
+    assert sys.getrefcount(copy) == alone + len(views)

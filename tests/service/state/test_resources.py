@@ -74,6 +74,29 @@ def test_an_update_never_changes_what_a_reader_holds(part: object) -> None:
     np.testing.assert_array_equal(variable.read(), [11, 12])
 
 
+@pytest.mark.parametrize("part", [lambda a: a, lambda a: a[:1], lambda a: a.reshape(-1), memoryview])
+def test_no_change_of_a_large_variable_reaches_what_a_reader_holds(part: object) -> None:
+    """Its memory is asked for in large pages."""
+
+    def set_first(array: np.ndarray, value: float) -> None:
+        array[0] = value
+
+    variable = make(np.zeros((1024, 1024)))
+    for change in (
+        lambda: variable.update(np.add, np.ones((1024, 1024), np.float32)),
+        lambda: variable.assign(np.full((1024, 1024), 2, np.float32)),
+        lambda: variable.modify(set_first, 3),
+    ):
+        held = part(variable.read())  # type: ignore[operator]
+        before = np.array(held)
+        change()
+        np.testing.assert_array_equal(held, before)
+        del held
+        where = address(variable)
+        change()
+        assert address(variable) == where
+
+
 def test_an_update_works_in_place_while_nobody_reads() -> None:
     variable = make([1, 2])
     before = address(variable)

@@ -12,7 +12,7 @@ import pytest
 from tensorfleet.core import errors
 from tensorfleet_service.devices import blas, blocks, native
 from tensorfleet_service.kernels import sparse
-from tensorfleet_service.kernels.linalg import elimination, linalg
+from tensorfleet_service.kernels.linalg import elimination, linalg, reflections
 from tensorfleet_service.kernels.math import special
 from tensorfleet_service.kernels.nn import compiled_conv
 from tensorfleet_service.kernels.training import training_ops
@@ -194,6 +194,15 @@ def test_reflections(dtype: Any, shape: Any, full: bool, request: pytest.Fixture
     request.getfixturevalue("large")
     for found, own in zip(run_op("Qr", x, full_matrices=full), expected, strict=True):
         np.testing.assert_allclose(found, own, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-38, 1e-25, 1e25])
+def test_reflections_of_numbers_whose_squares_are_none(scale: float) -> None:
+    x = matrices(np.float32, 90, 70) * np.float32(scale)
+    for found, own, one in zip(
+        reflections.qr(x, False), np.linalg.qr(x), (1, np.float32(scale)), strict=True
+    ):
+        np.testing.assert_allclose(found / one, own / one, rtol=1e-3, atol=1e-3)
 
 
 def test_eigenvalues_and_singular_values(request: pytest.FixtureRequest) -> None:

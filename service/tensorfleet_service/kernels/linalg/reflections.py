@@ -53,7 +53,7 @@ def _reflect(panel: Array) -> tuple[Array, Array]:
     for j in range(panel.shape[1]):
         check_step()
         column = panel[j:, j]
-        head, rest = column[0], np.linalg.norm(column[1:])
+        head, rest = column[0], _norm(column[1:])
         if rest == 0 and head.imag == 0:
             continue
         beta = -np.copysign(np.hypot(abs(head), rest), head.real)
@@ -64,6 +64,12 @@ def _reflect(panel: Array) -> tuple[Array, Array]:
         panel[j:, j + 1 :] -= factors[j].conj() * column[:, None] * seen
         column[0] = beta
     return panel, factors
+
+
+def _norm(x: Array) -> Any:
+    """The length of a vector, of which the squares may be too large or too small for a number."""
+    largest = np.abs(x).max(initial=0)
+    return largest * np.linalg.norm(x / largest) if 0 < largest < np.inf else largest
 
 
 def _joined(vectors: Array, factors: Array) -> Array:

@@ -61,16 +61,19 @@ def leave_out(leaves: bool = True) -> None:
             gc.freeze()
 
 
-def look_at_all() -> None:
-    """Collects what became garbage of what was left out."""
+def look_at_all() -> bool:
+    """Collects what became garbage of what was left out; False where a pause is in the way."""
     global _left_out
     with _lock:
-        if not _left_out or _pauses:
-            return
+        if not _left_out:
+            return True
+        if _pauses:
+            return False
         _left_out = False
         gc.unfreeze()
         gc.collect()
         gc.freeze()
+    return True
 
 
 def _settle() -> None:

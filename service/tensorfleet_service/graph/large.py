@@ -6,7 +6,7 @@ item by item, and ends when there is nothing left.
 
 A process that only serves tasks leaves graphs out of the collector's work (`tensorfleet.core.gc_pause`). What
 was left out and then became a cycle stays until the collector looks at everything: once a large graph is
-gone, if those that are left are small.
+gone, if those that are left are small, and once very much has ended, small graphs one after the other, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ LARGE = 1 << 12
 FEW = 1 << 13
 """Number of nodes, of all that is alive, up to which the collector may look at everything."""
 
+MANY_ENDED = 1 << 16
+"""Number of nodes that have ended since, from which on the collector looks at everything, if that is not much
+more."""
+
 _alive: dict[int, int] = {}  # the nodes of owners, by identity; each change is one call, without a lock
+_ended = 0  # the nodes of owners that have ended since the collector looked at everything, about
 _discarded: deque[tuple[Any, ...]] = deque()
 _at_work = _thread.allocate_lock()
 
@@ -73,17 +78,21 @@ def discard(
         nodes: containers of nodes that nobody else uses.
         more: other lists and dicts of its own.
     """
+    global _ended
     if _alive is None:
         return  # the interpreter has let go of this module: the process ends
-    was_large = _alive.pop(id(owner), 0) >= LARGE
+    size = _alive.pop(id(owner), 0)
+    _ended += size  # without a lock: some may be lost
     graphs, others = tuple(nodes), tuple(more)
-    if not was_large and sum(map(len, graphs)) + sum(map(len, others)) < LARGE:
+    if size >= LARGE or sum(map(len, graphs)) + sum(map(len, others)) >= LARGE:
+        _discarded.append((graphs, others))
+    else:
         for container in graphs:
             for node in container.values() if isinstance(container, dict) else container:
                 if node.op in NEXT_ITERATIONS:
                     node.inputs = []  # the edges that make cycles of loops
-        return
-    _discarded.append((graphs, others))
+        if _ended < MANY_ENDED or not _is_little():
+            return
     # This may be called in the middle of anything, by whoever lets go of an owner: it must wait for no lock.
     if _at_work.acquire(blocking=False):
         try:
@@ -93,7 +102,13 @@ def discard(
             _at_work.release()
 
 
+def _is_little() -> bool:
+    """Whether the collector may look at all that is alive: that is not much, or much more has ended."""
+    return sum(list(_alive.values())) <= max(FEW, _ended // 4)
+
+
 def _work() -> None:
+    global _ended
     while True:
         try:
             while _discarded:
@@ -102,8 +117,8 @@ def _work() -> None:
                 for container in more:
                     _empty(container)
                 del nodes, more
-            if sum(list(_alive.values())) <= FEW:
-                gc_pause.look_at_all()
+            if _is_little() and gc_pause.look_at_all():
+                _ended = 0
         except Exception:
             log.exception("a large graph could not be taken apart")
         _at_work.release()

@@ -139,6 +139,7 @@ class Cycle:
 @pytest.mark.usefixtures("leaving_out", "small")
 def test_what_is_left_out_is_looked_at_once_graphs_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "_alive", {})  # without what other tests have left
+    monkeypatch.setattr(large, "_ended", 0)
     collected: list[int] = []
 
     def note(phase: str, info: dict[str, Any]) -> None:
@@ -168,3 +169,36 @@ def test_what_is_left_out_is_looked_at_once_graphs_are_small(monkeypatch: pytest
         gc.callbacks.remove(note)
     assert collected
     assert gc.get_freeze_count() > len(kept)
+
+
+@pytest.mark.usefixtures("leaving_out")
+def test_what_is_left_out_is_looked_at_once_many_small_graphs_have_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(large, "_alive", {})
+    monkeypatch.setattr(large, "_ended", 0)
+    with gc_pause.paused():
+        kept: list[Any] = [[i] for i in range(2 * gc_pause.MANY)]
+        cycle = Cycle()
+        found = weakref.ref(cycle)
+    del cycle
+
+    def end_some() -> None:
+        for _ in range(large.MANY_ENDED // 1000):
+            made = SessionGraph()
+            large.keep(made, 1000)
+            large.discard(made)
+
+    others = SessionGraph()
+    large.keep(others, large.MANY_ENDED)
+    end_some()
+    end_some()
+    until(lambda: not large._at_work.locked(), SECONDS)
+    assert found() is not None  # what is alive is much beside what has ended
+    end_some()
+    end_some()
+    end_some()
+    until(lambda: found() is None, SECONDS)
+    until(lambda: not large._at_work.locked(), SECONDS)
+    assert large._ended < large.MANY_ENDED
+    assert kept

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
+from collections import deque
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tensorfleet.core import errors
+from tensorfleet.core import dtypes, errors
 from tensorfleet_service.devices import blas, blocks, native
 from tensorfleet_service.kernels import sparse
 from tensorfleet_service.kernels.linalg import elimination, linalg, reflections
@@ -17,6 +19,8 @@ from tensorfleet_service.kernels.math import special
 from tensorfleet_service.kernels.nn import compiled_conv
 from tensorfleet_service.kernels.training import training_ops
 from tensorfleet_service.kernels.values import MOST_NUMBERS
+from tensorfleet_service.state.queues import Queue
+from tensorfleet_service.state.tables import Table
 from tensorfleet_service.threads import running, unlocked
 from tests.kernels.harness import run_op
 
@@ -351,3 +355,53 @@ def test_compiled_convolutions_are_short(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(compiled_conv, "MOST_AT_ONCE", 1)
     monkeypatch.delattr(native.native, "convolve")
     np.testing.assert_allclose(run_op("Conv2D", images, weights, **options), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, object])
+def test_rows_and_stacks_by_parts(dtype: Any, small_parts: int) -> None:
+    for shape in ((100,), (50, 3)):
+        values = RANDOM.integers(0, 9, shape).astype(dtype)
+        rows = unlocked.rows(values)
+        assert [np.shape(row) for row in rows] == [shape[1:]] * len(values)
+        np.testing.assert_array_equal(unlocked.stack(rows), values)
+        pieces = [values[i : i + 2] for i in range(0, len(values), 2)]
+        np.testing.assert_array_equal(unlocked.concatenate(pieces), values)
+    found = [list(column) for column in unlocked.columns([(i, str(i)) for i in range(100)])]
+    assert found == [list(range(100)), [str(i) for i in range(100)]]
+
+
+@pytest.mark.parametrize("made", [list, set, dict.fromkeys, deque, unlocked.Listed])
+def test_long_containers_end_by_parts(made: Any, small_parts: int) -> None:
+    items = made(range(100))
+    unlocked.drop(items)
+    assert not items
+    ends = unlocked.Listed(np.zeros(1) for _ in range(100))
+    seen = weakref.ref(ends[0])
+    copied = unlocked.copied(ends, 90)
+    assert len(copied) == 90
+    del ends
+    assert seen() is not None
+    del copied
+    assert seen() is None
+
+
+def test_tables_take_and_give_by_parts(small_parts: int) -> None:
+    table = Table("table", dtypes.int64, dtypes.float32)
+    keys = np.arange(100)
+    table.insert(keys, keys.astype(np.float32))
+    found = table.find(np.arange(90, 110), np.float32(-1))
+    assert found.tolist() == [*range(90, 100), *[-1] * 10]
+    exported = table.export()
+    assert [sorted(each.tolist()) for each in exported] == [keys.tolist()] * 2
+    table.replace(keys[:40], keys[:40].astype(np.float32))
+    assert len(table) == 40
+
+
+def test_queues_take_and_give_batches_by_parts(small_parts: int) -> None:
+    queue = Queue("queue", [dtypes.float32, dtypes.int64], [(), (2,)], -1)
+    rows = np.arange(100, dtype=np.float32), np.arange(200).reshape(100, 2)
+    assert queue.enqueue(list(zip(*map(unlocked.rows, rows), strict=True))) is None
+    elements = queue.dequeue(90)
+    assert isinstance(elements, unlocked.Listed)
+    for found, expected in zip(queue.batch(elements, np), rows, strict=True):
+        np.testing.assert_array_equal(found, expected[:90])

@@ -21,6 +21,9 @@ AUTOTUNE = -1
 AUTOTUNED_BUFFER = 8
 """Number of elements made ahead for AUTOTUNE."""
 
+MOST_JOBS = 128
+"""Limit on the jobs of one iterator, each of which may have a thread: their number comes from a graph."""
+
 
 class Prefetch(Sequence):
     """The input, made ahead of its use (`PrefetchDataset`).
@@ -60,7 +63,7 @@ class Ahead(Position):
     Args:
         items: the input, used by one thread at a time.
         size: the number of elements that may be in the buffer.
-        width: the number of jobs that make them.
+        width: the number of jobs that make them, if that is no more than `MOST_JOBS`.
         call: the function that makes an element of an item; None: items are elements.
     """
 
@@ -75,7 +78,7 @@ class Ahead(Position):
         self._run = run
         self._items = items
         self._size = size
-        self._width = width
+        self._width = min(width, MOST_JOBS)
         self._call = call
         self._input = threading.Lock()  # held by the job that reads the input
         self._changed = threading.Condition()

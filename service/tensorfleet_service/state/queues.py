@@ -19,6 +19,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.future import Future
 
 Element = tuple[Any, ...]
@@ -73,6 +74,9 @@ class Queue:
         self._putting: deque[_Attempt] = deque()
         self._taking: deque[_Attempt] = deque()
         self._elements = self._container()
+
+    def __del__(self) -> None:
+        unlocked.drop(self._elements)
 
     # Differences of the kinds of queues
 
@@ -224,7 +228,9 @@ class Queue:
                     changed = True
                 if len(attempt.elements) < attempt.wanted:
                     break
-                ended.append((self._taking.popleft(), list(attempt.elements), None))
+                found = attempt.elements
+                kind = list if len(found) <= unlocked.LISTED else unlocked.Listed
+                ended.append((self._taking.popleft(), kind(found), None))
 
     def _end_short(self, attempt: _Attempt, ended: _Ended) -> None:
         """Ends an attempt that wants more elements than will ever come."""
@@ -274,7 +280,7 @@ class Queue:
                 np.empty((0, *(shape or ())), dtype.np)
                 for dtype, shape in zip(self.dtypes, self.shapes, strict=True)
             )
-        columns = zip(*elements, strict=True)
+        columns = unlocked.columns(elements)
         shapes = self.shapes or [None] * len(self.dtypes)
         return tuple(map(_stack, columns, self.dtypes, shapes, itertools.repeat(xp)))
 
@@ -293,8 +299,12 @@ class Queue:
 def _stack(values: Sequence[Any], dtype: DType, shape: Dims, xp: Any) -> Any:
     if xp is np and shape == () and dtype.np is not None and not dtype.np.hasobject:
         # `stack` makes an array of each number first, which takes most of the time of a large batch.
-        return np.fromiter(values, dtype.np, len(values))
-    return xp.stack(values)
+        result = np.empty(len(values), dtype.np)
+        for begin in range(0, len(values), unlocked.LISTED):
+            part = values[begin : begin + unlocked.LISTED]
+            result[begin : begin + len(part)] = np.fromiter(part, dtype.np, len(part))
+        return result
+    return unlocked.stack(values, xp)
 
 
 def _tell(ended: _Ended) -> None:
@@ -363,7 +373,7 @@ class PaddingFIFOQueue(Queue):
     op = "PaddingFIFOQueueV2"
 
     def batch(self, elements: list[Element], xp: Any) -> Element:
-        columns = list(zip(*elements, strict=True))
+        columns = unlocked.columns(elements)
         if not columns:
             shapes = [tuple(d or 0 for d in shape or ()) for shape in self.shapes]
             return tuple(
@@ -372,10 +382,10 @@ class PaddingFIFOQueue(Queue):
         return tuple(_padded(column, xp) for column in columns)
 
 
-def _padded(column: tuple[Any, ...], xp: Any) -> Any:
+def _padded(column: Sequence[Any], xp: Any) -> Any:
     shape = tuple(max(sizes) for sizes in zip(*(value.shape for value in column), strict=True))
     if all(value.shape == shape for value in column):
-        return xp.stack(column)
+        return unlocked.stack(column, xp)
     result = xp.zeros((len(column), *shape), column[0].dtype)
     if result.dtype == object:
         result[...] = b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,12 +24,19 @@ def _invalid(text: str) -> errors.OpError:
 def _array(items: Sequence[Any], dtype: DType, shape: Shape) -> Any:
     """Scalars as an array; of rank 0 as a NumPy scalar."""
     array = np.empty(len(items), dtype.as_numpy_dtype)
-    array[:] = items
+    for begin in range(0, len(items), unlocked.LISTED):
+        array[begin : begin + unlocked.LISTED] = items[begin : begin + unlocked.LISTED]
     return array.reshape(shape)[()]
 
 
 def _shown(item: Any) -> str:
     return item.decode(errors="backslashreplace") if isinstance(item, bytes) else str(item)
+
+
+def _add(values: dict[Any, Any], pairs: Iterable[tuple[Any, Any]]) -> None:
+    rest = iter(pairs)
+    while part := tuple(itertools.islice(rest, unlocked.LISTED)):
+        values.update(part)
 
 
 class Table:
@@ -55,6 +63,9 @@ class Table:
         self._lock = threading.Lock()
         self._values: dict[Any, Any] = {}
 
+    def __del__(self) -> None:
+        unlocked.drop(self._values)
+
     def __len__(self) -> int:
         return len(self._values)
 
@@ -80,7 +91,9 @@ class Table:
                 f"got {format_dims(default.shape)}"
             )
         with self._lock:
-            found = list(map(self._values.get, items))
+            found = unlocked.Listed()
+            for begin in range(0, len(items), unlocked.LISTED):
+                found += map(self._values.get, items[begin : begin + unlocked.LISTED])
         if not self.value_dims:
             if default.ndim == 0 or default.shape != whole:
                 one = default[()]
@@ -97,7 +110,7 @@ class Table:
     def insert(self, keys: Any, values: Any) -> None:
         pairs = self._pairs(keys, values)
         with self._lock:
-            self._values.update(pairs)
+            _add(self._values, pairs)
 
     def remove(self, keys: Any) -> None:
         """Removes keys; those that are not there do no harm."""
@@ -109,9 +122,11 @@ class Table:
 
     def replace(self, keys: Any, values: Any) -> None:
         """Replaces the table's content by these keys and values."""
-        made = dict(self._pairs(keys, values))
+        made: dict[Any, Any] = {}
+        _add(made, self._pairs(keys, values))
         with self._lock:
-            self._values = made
+            made, self._values = self._values, made
+        unlocked.drop(made)
 
     def export(self) -> tuple[Any, Any]:
         """All keys and values, in no particular order."""

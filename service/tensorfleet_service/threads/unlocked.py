@@ -2,12 +2,15 @@
 
 Most of NumPy's loops let other threads run. These do not, or not for all shapes: `repeat`, `ufunc.at`,
 `ufunc.reduceat` and `ufunc.accumulate` of more than one dimension or with a conversion, the look for the
-largest number in `bincount`, and products whose result is small.
+largest number in `bincount`, and products whose result is small. Nor do those that make one array of many, or
+many of one, and what Python itself does to a long list, dict or deque by one call.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +46,87 @@ def listed(values: Array) -> list[Any]:
         check_step()
         found += flat[begin : begin + LISTED].tolist()
     return found
+
+
+class Listed(list[Any]):
+    """A list, whose items are dropped by parts when nobody refers to it any more."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        drop(self)
+
+
+def drop(items: list[Any] | dict[Any, Any] | set[Any] | deque[Any]) -> None:
+    """Empties a container that is not needed any more, by parts if it is long."""
+    if len(items) <= LISTED:
+        items.clear()
+    elif isinstance(items, list):
+        while items:
+            del items[-LISTED:]
+    else:
+        take = items.popitem if isinstance(items, dict) else items.pop
+        while items:
+            take()
+
+
+def copied(items: Sequence[Any], count: int | None = None) -> list[Any]:
+    """The first `count` items, or all, as a list of their own."""
+    size = len(items) if count is None else count
+    if size <= LISTED:
+        return list(items[:size])
+    found = Listed()
+    for begin in range(0, size, LISTED):
+        found += items[begin : min(begin + LISTED, size)]
+    return found
+
+
+def rows(values: Any) -> list[Any]:
+    """What an array has along its first dimension: as `list(values)`, but strings are arrays of rank 0."""
+    take = _strings if values.ndim == 1 and values.dtype == object else list
+    if len(values) <= LISTED:
+        return take(values)
+    found = Listed()
+    for begin in range(0, len(values), LISTED):
+        check_step()
+        found += take(values[begin : begin + LISTED])
+    return found
+
+
+def _strings(values: Any) -> list[Any]:
+    return [values[i : i + 1].reshape(()) for i in range(len(values))]
+
+
+def columns(elements: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    """The first components of many tuples of one size, their second ones, and so on."""
+    if len(elements) <= LISTED:
+        return list(zip(*elements, strict=True))
+    found: list[Sequence[Any]] = [Listed() for _ in elements[0]]
+    for begin in range(0, len(elements), LISTED):
+        for column, part in zip(found, zip(*elements[begin : begin + LISTED], strict=True), strict=True):
+            column += part  # type: ignore[operator]
+    return found
+
+
+def stack(values: Sequence[Any], xp: Any = np) -> Any:
+    """As `numpy.stack` of arrays of one shape and dtype."""
+    if xp is not np or len(values) <= LISTED:
+        return xp.stack(values)
+    first = values[0]
+    result = np.empty((len(values), *first.shape), first.dtype)
+    for begin in range(0, len(values), LISTED):
+        result[begin : begin + LISTED] = np.stack(values[begin : begin + LISTED])
+    return result
+
+
+def concatenate(values: Sequence[Any], xp: Any = np) -> Any:
+    """As `numpy.concatenate` of arrays of one dtype, along their first dimension."""
+    if len(values) <= LISTED:
+        return xp.concatenate(values)
+    parts = []
+    for begin in range(0, len(values), LISTED):
+        parts.append(xp.concatenate(values[begin : begin + LISTED]))
+    return xp.concatenate(parts)
 
 
 def repeat(values: Array, counts: Any) -> Array:

@@ -13,6 +13,7 @@ import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
+from tensorfleet_service.data import ahead
 from tensorfleet_service.data.ahead import Ahead, Prefetch
 from tensorfleet_service.data.dataset import Dataset, Element, Run
 from tensorfleet_service.data.iterator import IteratorResource
@@ -133,3 +134,28 @@ def test_who_waits_is_told_when_the_iterator_is_closed(pool: Pool) -> None:
         with pytest.raises(errors.CancelledError, match="closed or initialized anew"):
             future.result()  # type: ignore[union-attr]
     gate.set()
+
+
+def test_a_map_has_few_threads_however_many_calls_a_graph_wants(pool: Pool) -> None:
+    """A million of them left the task no thread for anybody else."""
+    begun = threading.Semaphore(0)
+    goes_on = threading.Event()
+
+    def wait(element: Element) -> Element:
+        begun.release()
+        assert goes_on.wait(SECONDS)
+        return element
+
+    source = iterator(Mapped(numbers(1000), 10**6, 10**6, wait), pool)
+    before = threading.active_count()
+    found = source.get_next()
+    assert isinstance(found, Future)
+    for _ in range(ahead.MOST_JOBS):
+        assert begun.acquire(timeout=SECONDS)
+    assert threading.active_count() <= before + ahead.MOST_JOBS + 1
+    goes_on.set()
+    ended = threading.Event()
+    if found.start(lambda _: ended.set()):
+        assert ended.wait(SECONDS)
+    assert [int(found.result()[0]), *(following(source) for _ in range(5))] == [0, 1, 2, 3, 4, 5]
+    source.close()

@@ -21,6 +21,7 @@ from tensorfleet_service.state.queues import (
     RandomShuffleQueue,
     shapes_text,
 )
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.future import Future
 
 QUEUE = "queue"
@@ -143,16 +144,17 @@ def enqueue_many(node: KernelNode) -> AsyncKernel:
     def run(queue: Queue, *components: Any) -> Future | None:
         check_types(queue)
         queue.check(components, batch=True)
-        return queue.enqueue(list(zip(*map(_rows, components), strict=True)))
+        return queue.enqueue(_elements([unlocked.rows(own(value)) for value in components]))
 
     return AsyncKernel(run)
 
 
-def _rows(value: Any) -> list[Any]:
-    value = own(value)
-    if value.ndim == 1 and value.dtype == object:
-        return [value[i : i + 1].reshape(()) for i in range(len(value))]
-    return list(value)
+def _elements(rows: list[list[Any]]) -> list[Element]:
+    """The elements of a batch, from the rows of each component."""
+    found = unlocked.Listed()
+    for begin in range(0, len(rows[0]), unlocked.LISTED):
+        found += zip(*(column[begin : begin + unlocked.LISTED] for column in rows), strict=True)
+    return found
 
 
 def _type_check(types: list[dtypes.DType]) -> Callable[[Queue], None]:

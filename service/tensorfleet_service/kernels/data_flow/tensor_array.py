@@ -68,6 +68,12 @@ class Array:
         self.gradients: dict[bytes, Array] = {}
         self.prepended: tuple[int, ...] = ()
 
+    def __del__(self) -> None:
+        if len(self.elements) > unlocked.LISTED:
+            unlocked.drop(self.elements)
+            unlocked.drop(self.shapes)
+            unlocked.drop(self.read_ones)
+
     def gradient(self, source: bytes, prepended: tuple[int, ...]) -> Array:
         """The array of the gradients of one source.
 
@@ -266,7 +272,7 @@ def size(node: KernelNode) -> Kernel:
 
 @kernel("TensorArrayCloseV3")
 def close(node: KernelNode) -> Kernel:
-    return lambda array: array.elements.clear()
+    return lambda array: unlocked.drop(array.elements)
 
 
 @kernel("TensorArrayGatherV3")
@@ -277,7 +283,7 @@ def gather(node: KernelNode) -> Kernel:
         array.check_read(dtype)
         if indices.ndim != 1:
             raise invalid(f"Expected indices to be a vector, but received shape: {shape_text(indices.shape)}")
-        values = [array.read(index, xp) for index in unlocked.listed(np.asarray(indices))]
+        values = unlocked.Listed(array.read(index, xp) for index in unlocked.listed(np.asarray(indices)))
         if not values:
             return _empty(xp, dtype, dims if dims is not None else array.dims)
         for value in values:
@@ -288,7 +294,7 @@ def gather(node: KernelNode) -> Kernel:
                     "TensorArray has inconsistent shapes.  Index 0 has shape: "
                     f"{format_dims(values[0].shape)} but another has shape: {format_dims(value.shape)}",
                 )
-        return xp.stack(values)
+        return unlocked.stack(values, xp)
 
     return run
 
@@ -320,17 +326,11 @@ def scatter(node: KernelNode) -> Kernel:
                 f"Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {len(value)}"
             )
         array.check_room(unlocked.listed(np.asarray(indices)))
-        for index, row in zip(unlocked.listed(np.asarray(indices)), _rows(value), strict=True):
+        for index, row in zip(unlocked.listed(np.asarray(indices)), unlocked.rows(value), strict=True):
             array.write(index, row)
         return flow
 
     return run
-
-
-def _rows(value: Any) -> list[Any]:
-    if value.ndim == 1 and value.dtype == object:
-        return [value[i : i + 1].reshape(()) for i in range(len(value))]
-    return list(value)
 
 
 @kernel("TensorArrayConcatV3")
@@ -339,7 +339,7 @@ def concat(node: KernelNode) -> Kernel:
 
     def run(array: Array, flow: Any) -> Any:
         array.check_read(dtype)
-        values = [array.read(index, xp) for index in range(len(array.elements))]
+        values = unlocked.Listed(array.read(index, xp) for index in range(len(array.elements)))
         if not values:
             return _empty(xp, dtype, dims), np.zeros(0, np.int64)
         for index, value in enumerate(values):
@@ -354,7 +354,7 @@ def concat(node: KernelNode) -> Kernel:
                     f"{shape_text(values[0].shape[1:])} but index {index} has (excepting dimension 0) shape: "
                     f"{shape_text(value.shape[1:])}"
                 )
-        return xp.concatenate(values), np.array([len(value) for value in values], np.int64)
+        return unlocked.concatenate(values, xp), np.array([len(value) for value in values], np.int64)
 
     return run
 

@@ -16,6 +16,7 @@ from tensorfleet_service.kernels.values import (
 )
 from tensorfleet_service.kernels.variant_messages import decoder, dtype_of
 from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
+from tensorfleet_service.threads import unlocked
 
 _NAME = "tensorflow::TensorList"
 _sharing = threading.Lock()
@@ -41,7 +42,7 @@ class TensorList(Variant):
 
     def items(self) -> list[Any]:
         """A copy of the list of elements."""
-        return self._items[: self.length]
+        return unlocked.copied(self._items, self.length)
 
     def with_items(self, items: list[Any]) -> TensorList:
         return TensorList(self.dtype, self.dims, items, self.limit)

@@ -72,14 +72,8 @@ def stacked(node: KernelNode, values: Sequence[Any]) -> Any:
             result[index] = value[()] if not value.shape else value
         return result
     # Memory that there is not is refused before millions of elements are looked at.
-    result = node.xp.empty((len(values), *values[0].shape), values[0].dtype)
-    return node.xp.stack(values, out=result)
-
-
-def rows(tensor: Any) -> list[Any]:
-    if tensor.ndim == 1 and tensor.dtype == object:
-        return [tensor[i : i + 1].reshape(()) for i in range(len(tensor))]
-    return list(tensor)
+    node.xp.empty((len(values), *values[0].shape), values[0].dtype)
+    return unlocked.stack(values, node.xp)
 
 
 def _vector(tensor: Any) -> None:
@@ -96,7 +90,7 @@ def empty(node: KernelNode) -> Kernel:
             raise invalid(
                 f"max_num_elements expected to be a scalar but got shape: {shape_text(limit.shape)}"
             )
-        return TensorList(dtype, dims_of(dims), [], int(limit))
+        return TensorList(dtype, dims_of(dims), unlocked.Listed(), int(limit))
 
     return run
 
@@ -264,7 +258,7 @@ def gather(node: KernelNode) -> Kernel:
     dtype = node.attrs["element_dtype"]
 
     def run(handle: Any, indices: Any, dims: Any) -> Any:
-        found, items = checked(handle, dtype), []
+        found, items = checked(handle, dtype), unlocked.Listed()
         for index in unlocked.listed(np.asarray(indices)):
             if not 0 <= index < found.length:
                 raise invalid(f"Index {index} out of range; list only has {found.length} elements.")
@@ -286,7 +280,7 @@ def from_tensor(node: KernelNode) -> Kernel:
                 "Specified a list with shape "
                 f"{format_dims(known)} from a tensor with shape {format_dims(tensor.shape[1:])}"
             )
-        return TensorList(dtype, known, rows(tensor))
+        return TensorList(dtype, known, unlocked.rows(tensor))
 
     return run
 
@@ -307,7 +301,7 @@ def _scattered(found: TensorList, tensor: Any, indices: Any) -> TensorList:
         raise invalid("Indices in TensorListScatter must all be non-negative.")
     items = found.items()
     items += [None] * (_count(max(numbers, default=-1), "an index") + 1 - len(items))
-    for number, row in zip(numbers, rows(tensor), strict=True):
+    for number, row in zip(numbers, unlocked.rows(tensor), strict=True):
         items[number] = row
     return found.with_items(items)
 
@@ -370,7 +364,7 @@ def split(node: KernelNode) -> Kernel:
                 f"tensor shape {format_dims(tensor.shape)} is not compatible with element_shape "
                 f"{format_dims(known)}"
             )
-        items, start = [], 0
+        items, start = unlocked.Listed(), 0
         for size in sizes:
             items.append(tensor[start : start + size])
             start += size
@@ -418,7 +412,7 @@ def concat(node: KernelNode) -> Kernel:
         if not values:
             joined = _zeros(node, dtype, (0, *known), _UNSET)
         else:
-            joined = (np if dtype is dtypes.string else xp).concatenate(values)
+            joined = unlocked.concatenate(values, np if dtype is dtypes.string else xp)
         return joined, lengths
 
     return run

@@ -201,6 +201,19 @@ def test_graphs_of_inputs() -> None:
         find([here], graph=other)
 
 
+def test_settings_that_programs_read_and_set() -> None:
+    util = of("python.ops.control_flow_util")
+    assert util.ENABLE_CONTROL_FLOW_V2 is False
+    util.ENABLE_CONTROL_FLOW_V2 = True
+    try:
+        assert util.ENABLE_CONTROL_FLOW_V2 is True
+        assert tf.control_flow_v2_enabled()
+    finally:
+        util.ENABLE_CONTROL_FLOW_V2 = False
+    assert util.ENABLE_CONTROL_FLOW_V2 is False
+    assert not tf.control_flow_v2_enabled()
+
+
 def test_contexts_of_operations() -> None:
     util = of("python.ops.control_flow_util")
     inside: list[Any] = []

@@ -138,10 +138,27 @@ class Redirected(ModuleType):
             return [n for n in dir(self) if not n.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(name)
+        if (owner := self._owner_of_setting(name)) is not None:
+            return getattr(owner, name)
         # The next look-up finds the value without a call.
         value = self._find(name)
         setattr(self, name, value)
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and (owner := self._owner_of_setting(name)) is not None:
+            setattr(owner, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def _owner_of_setting(self, name: str) -> Any:
+        """The module of this library in which a name is a setting that programs change; None for other names."""
+        for place in self._places:
+            if place.startswith("client."):
+                owner = namespace(place)
+                if isinstance(getattr(type(owner), name, None), property):
+                    return owner
+        return None
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]

@@ -85,6 +85,7 @@ _CONTRIB_PARTS = frozenset(
             "run_config",
             "experiment",
             "learn_runner",
+            *("dnn_linear_combined", "estimator", "metric_spec", "model_fn"),
         ),
         *("nets", "alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat"),
         *(
@@ -152,7 +153,7 @@ class Redirected(ModuleType):
             super().__setattr__(name, value)
 
     def _owner_of_setting(self, name: str) -> Any:
-        """The module of this library in which a name is a setting that programs change; None for other names."""
+        """The module of this library in which a name is a setting; None for other names."""
         for place in self._places:
             if place.startswith("client."):
                 owner = namespace(place)

@@ -81,6 +81,13 @@ def test_keras_in_contrib_is_keras() -> None:
     assert of("python.keras.utils.tf_utils").smart_cond(True, lambda: 1, lambda: 2) == 1
 
 
+def test_modules_that_programs_of_contrib_learn_import() -> None:
+    place = "contrib.learn.python.learn"
+    assert of(f"{place}.estimators.model_fn").ModelFnOps is tf.contrib.learn.ModelFnOps
+    assert of(f"{place}.estimators.estimator").SKCompat is tf.contrib.learn.SKCompat
+    assert of(f"{place}.metric_spec").MetricSpec is tf.contrib.learn.MetricSpec
+
+
 def test_generated_functions_take_inputs_and_attributes_in_the_order_of_the_op() -> None:
     math, nn, array = (of(f"python.ops.gen_{name}_ops") for name in ("math", "nn", "array"))
     product = math.mat_mul(tf.ones([2, 3]), tf.ones([2, 3]), True, name="p")
@@ -199,6 +206,19 @@ def test_graphs_of_inputs() -> None:
         find([here, there])
     with pytest.raises(ValueError, match="passed-in graph"):
         find([here], graph=other)
+
+
+def test_settings_that_programs_read_and_set() -> None:
+    util = of("python.ops.control_flow_util")
+    assert util.ENABLE_CONTROL_FLOW_V2 is False
+    util.ENABLE_CONTROL_FLOW_V2 = True
+    try:
+        assert util.ENABLE_CONTROL_FLOW_V2 is True
+        assert tf.control_flow_v2_enabled()
+    finally:
+        util.ENABLE_CONTROL_FLOW_V2 = False
+    assert util.ENABLE_CONTROL_FLOW_V2 is False
+    assert not tf.control_flow_v2_enabled()
 
 
 def test_contexts_of_operations() -> None:

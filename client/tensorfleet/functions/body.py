@@ -16,6 +16,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.control_flow.control import no_op
+from tensorfleet.ops.data_flow.tensor_array import as_flow, with_flow
 from tensorfleet.ops.state.resource_variables import ResourceVariable
 from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.ops.state.variable_store import variable_store
@@ -97,7 +98,9 @@ class BodyGraph(FuncGraph):
 
 
 def _passed(value: Any) -> Any:
-    return value if isinstance(value, Operation) else identity(convert_to_tensor(value))
+    if isinstance(value, Operation):
+        return value
+    return with_flow(value, identity(convert_to_tensor(as_flow(value))))
 
 
 def build(

@@ -85,6 +85,7 @@ _CONTRIB_PARTS = frozenset(
             "run_config",
             "experiment",
             "learn_runner",
+            *("dnn_linear_combined", "estimator", "metric_spec", "model_fn"),
         ),
         *("nets", "alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat"),
         *(
@@ -138,10 +139,27 @@ class Redirected(ModuleType):
             return [n for n in dir(self) if not n.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(name)
+        if (owner := self._owner_of_setting(name)) is not None:
+            return getattr(owner, name)
         # The next look-up finds the value without a call.
         value = self._find(name)
         setattr(self, name, value)
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and (owner := self._owner_of_setting(name)) is not None:
+            setattr(owner, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def _owner_of_setting(self, name: str) -> Any:
+        """The module of this library in which a name is a setting; None for other names."""
+        for place in self._places:
+            if place.startswith("client."):
+                owner = namespace(place)
+                if isinstance(getattr(type(owner), name, None), property):
+                    return owner
+        return None
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]

@@ -147,6 +147,23 @@ def test_effects_in_conditionals_and_loops(sign: int) -> None:
     assert run([y, after]) == [5, 33 if sign > 0 else 23]
 
 
+def test_arrays_that_loops_and_conditionals_hand_on() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def products(x: Any) -> Any:
+        written = tf.cond(
+            tf.size(x) > 0,
+            lambda: tf.TensorArray(tf.float32, 1, element_shape=[]).write(0, x[0]),
+            lambda: tf.TensorArray(tf.float32, 1, element_shape=[]).write(0, 7.0),
+        )
+        return tf.scan(lambda product, each: product * each, x), written.read(0)
+
+    x = tf.constant([2.0, 3.0, 4.0])
+    y, first = products(x)
+    assert run(y).tolist() == [2, 6, 24]
+    assert run(first) == 2
+    assert run(tf.gradients(y, x))[0].tolist() == [16, 10, 6]
+
+
 def test_gradients_use_the_values_of_the_call() -> None:
     """Also where it draws random numbers, which are not drawn again."""
     w = tf.get_variable("w", [3], use_resource=True, initializer=tf.ones_initializer())

@@ -12,6 +12,7 @@ from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
+from tensorfleet.ops.math.arithmetic import truediv
 from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
 
 
@@ -221,11 +222,11 @@ def _counts(data: Tensor, segment_ids: Tensor, num_segments: Any) -> Tensor:
 
 
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The mean of each segment's rows (`tf.unsorted_segment_mean`); 0 for an empty segment."""
+    """The mean of each segment's rows (`tf.unsorted_segment_mean`), float64 of int32; 0 for an empty one."""
     with get_default_graph().name_scope(name or "UnsortedSegmentMean"):
         data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         total = unsorted_segment_sum(data, segment_ids, num_segments)
-        return apply_one("RealDiv", total, _counts(data, segment_ids, num_segments))
+        return truediv(total, _counts(data, segment_ids, num_segments))
 
 
 def unsorted_segment_sqrt_n(

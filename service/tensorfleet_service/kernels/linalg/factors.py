@@ -88,6 +88,13 @@ def _logarithm(x: Any) -> Any:
     return total * 2**count
 
 
+def _has_no_real_root(x: Any) -> Any:
+    """Which of some real matrices have a negative eigenvalue, beyond what rounding makes of 0."""
+    values = np.linalg.eigvals(x)
+    rounding = x.shape[-1] * np.finfo(x.dtype).eps * np.abs(values).max(-1, keepdims=True)
+    return ((values.imag == 0) & (values.real < -rounding)).any(-1)
+
+
 @kernel("MatrixSquareRoot", "MatrixLogarithm")
 def _of_matrix(node: KernelNode) -> Kernel:
     """Computed in host memory and complex128: there is no eigendecomposition of general matrices on a GPU."""
@@ -105,6 +112,8 @@ def _of_matrix(node: KernelNode) -> Kernel:
             raise invalid("Input matrix has no such function: it is singular.") from None
         if np.dtype(target).kind != "c":
             result = result.real
+            if node.op == "MatrixSquareRoot":
+                result[_has_no_real_root(host)] = np.nan
         return xp.asarray(result.astype(target))
 
     return of_matrix

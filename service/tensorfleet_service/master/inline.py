@@ -7,7 +7,7 @@ and what takes a result of it, or waits for it, waits for all of its effects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -20,7 +20,17 @@ from tensorfleet_service.executor.function_gradient import gradient_body
 from tensorfleet_service.graph.copies import Edge
 from tensorfleet_service.graph.function_graph import body, check_call
 from tensorfleet_service.graph.graph import GRADIENT, Node, opdef_of
+from tensorfleet_service.master.asked_devices import AskedDevices, BodyDevices
 from tensorfleet_service.master.colocate import holds_state
+from tensorfleet_service.master.lower_functional import (
+    Lowered,
+    functions_of,
+    is_functional,
+    is_loop,
+    lower_branches,
+    lower_loop,
+    size_of,
+)
 from tensorfleet_service.master.purity import CONTROL_FLOW
 
 Functions = Mapping[str, function_pb2.FunctionDef]
@@ -42,6 +52,9 @@ call; the calls that come then stay as they are."""
 MAX_DEPTH = 40
 """Limit on calls in calls, which come by recursion; deeper ones stay as they are."""
 
+_LABEL_BYTES = 32
+"""About what a name has more than that of its If or While."""
+
 _WITHOUT_EFFECT = READS | SAMPLERS | {"Placeholder"}
 """Op types that are stateful by definition, and of which nobody notices whether they ran."""
 
@@ -54,8 +67,11 @@ def is_call(node: Node) -> bool:
 class Inliner:
     """Replaces calls in the graphs of one session, whose functions may become more."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: Functions, spread: bool = True) -> None:
+        """`spread` says whether there are several devices, and so reason to put a While on several."""
         self._functions = functions
+        self._spread = spread
+        self._devices = BodyDevices(functions)
         self._bodies: dict[tuple[bytes, bool], list[Node] | None] = {}
         self._made: set[tuple[str, bool]] = set()
         self._repeated = 0
@@ -75,10 +91,62 @@ class Inliner:
         check_call(found, node.attrs["f"].name, given, node.output_types)
         return True
 
-    def may_replace(self, node: Node) -> bool:
-        """Whether a node is a call that `inline` will replace, as far as its function is valid."""
+    def can_lower(self, node: Node) -> bool:
+        """Whether an If, Case or While is of functions whose bodies can be in its place.
+
+        Raises:
+            OpError: a body is invalid, or is not called as it has to be.
+        """
+        bodies = [self._body(function, False) for function in functions_of(node)]
+        given = node.input_types if is_loop(node) else node.input_types[1:]
+        if not bodies or (is_loop(node) and not given):
+            return False
+        for number, (function, found) in enumerate(zip(functions_of(node), bodies, strict=True)):
+            if found is None:
+                return False
+            results = [each.attrs["T"] for each in found if each.op == "_Retval"]
+            if not is_loop(node) or number:
+                results = node.output_types
+            elif len(results) != 1:
+                return False
+            check_call(found, function.name, given, results)
+        return True
+
+    def lower(self, node: Node, name: Callable[[str], str]) -> Lowered:
+        """What stands for a node that it can lower; `name` makes a name of a label."""
+        if not is_loop(node):
+            return lower_branches(node, name)
+        condition, body = (self._body(function, False) for function in functions_of(node))
+        assert condition is not None
+        assert body is not None
+        [tested] = [each.attrs["T"].base for each in condition if each.op == "_Retval"]
+        return lower_loop(node, name, tested, _passed(body))
+
+    def asked_devices(self) -> AskedDevices:
+        """What looks at the devices that nodes of a graph ask for."""
+        return AskedDevices(self._devices)
+
+    def is_split(self, node: Node, asked: AskedDevices) -> bool:
+        """Whether an If, Case or While is to be lowered, as its parts ask for several devices."""
+        return self._spread and is_functional(node) and asked.disagree(node)
+
+    def staying(self, nodes: Iterable[Node]) -> list[Node]:
+        """The nodes of a graph but those that `inline` will replace, as far as their functions are valid.
+
+        Lists that these take or give are of one step, and their place depends on what the bodies do.
+        """
+        nodes = list(nodes)
+        asked = self.asked_devices()
+        gone = {node for node in nodes if self._may_replace(node, asked)}
+        if gone:
+            _spread_by_variants(nodes, gone)
+        return [node for node in nodes if node not in gone]
+
+    def _may_replace(self, node: Node, asked: AskedDevices) -> bool:
         try:
-            return is_call(node) and self.can_replace(node)
+            if is_call(node):
+                return self.can_replace(node)
+            return self.is_split(node, asked) and self.can_lower(node)
         except errors.OpError:
             return False  # an error of the steps that run it
 
@@ -88,7 +156,7 @@ class Inliner:
         Args:
             nodes: in an order in which they can run.
         """
-        if not any(map(is_call, nodes)):
+        if not any(is_call(node) or is_functional(node) for node in nodes):
             return list(nodes)
         taken = {source for node in nodes for source, _ in node.inputs}
         names = {node.name for node in nodes}
@@ -101,8 +169,9 @@ class Inliner:
 
     def body_of(self, node: Node) -> list[Node] | None:
         """The body of the function that a node calls; None if it has to stay a function."""
-        func: NameAttrList = node.attrs["f"]
-        gradient = node.op == "SymbolicGradient"
+        return self._body(node.attrs["f"], node.op == "SymbolicGradient")
+
+    def _body(self, func: NameAttrList, gradient: bool) -> list[Node] | None:
         key = (func.SerializeToString(deterministic=True), gradient)
         if key not in self._bodies:
             if func.name not in self._functions:
@@ -150,9 +219,38 @@ def _belongs_to_function(node: Node) -> bool:
         return False
     if node.op in ("_Send", "_Recv"):
         return True
-    if node.op.startswith(("TensorList", "EmptyTensorList", "Optional")):
+    if node.op.startswith(("TensorList", "EmptyTensorList", "Optional")) or node.op == "FakeParam":
         return False
+    if is_call(node) or is_functional(node):  # whose functions may make lists
+        return dtypes.resource in node.output_types and holds_state(node)
     return holds_state(node)
+
+
+def _spread_by_variants(nodes: Iterable[Node], found: set[Node]) -> None:
+    """Adds the nodes to which edges with variants lead from nodes that were found, in either direction."""
+    beside: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for source, index in node.inputs:
+            if source.output_types[index] is dtypes.variant:
+                beside.setdefault(source, []).append(node)
+                beside.setdefault(node, []).append(source)
+    pending = [node for node in beside if node in found]
+    while pending:
+        for other in beside[pending.pop()]:
+            if other not in found:
+                found.add(other)
+                pending.append(other)
+
+
+def _passed(body: Iterable[Node]) -> set[int]:
+    """The numbers of the arguments that a body returns as they are, as results of the same numbers."""
+    found = set()
+    for node in body:
+        if node.op == "_Retval":
+            source = node.inputs[0][0]
+            if source.op == "_Arg" and source.attrs["index"] == node.attrs["index"]:
+                found.add(node.attrs["index"])
+    return found
 
 
 class _Work:
@@ -160,6 +258,7 @@ class _Work:
 
     def __init__(self, inliner: Inliner, names: set[str], has_control_flow: bool) -> None:
         self._inliner = inliner
+        self._asked = inliner.asked_devices()
         self._names = names
         self._has_control_flow = has_control_flow
         self._order: list[Node] = []
@@ -183,6 +282,8 @@ class _Work:
             _send_to_target(node)
         if is_call(node) and self._may_expand(node, callers):
             self._expand(node, callers)
+        elif self._inliner.is_split(node, self._asked) and self._may_lower(node, callers):
+            self._lower(node, callers)
         else:
             self._order.append(node)
 
@@ -201,12 +302,37 @@ class _Work:
         template = self._inliner.body_of(node)
         assert template is not None
         size = len(template) + 2
-        name_bytes = self._name_bytes + size * len(node.name) + sum(len(each.name) for each in template)
-        if name_bytes > MAX_NAME_BYTES:
+        return self._has_room(size, size * len(node.name) + sum(len(each.name) for each in template))
+
+    def _may_lower(self, node: Node, callers: tuple[str, ...]) -> bool:
+        if len(callers) >= MAX_DEPTH or not self._inliner.can_lower(node):
             return False
-        self._added += size
-        self._name_bytes = name_bytes
+        size = size_of(node)
+        if self._added + size > MAX_NODES:
+            return False
+        return self._has_room(size, size * (len(node.name) + _LABEL_BYTES))
+
+    def _has_room(self, nodes: int, name_bytes: int) -> bool:
+        """Whether so many more nodes may be added; then they count as such."""
+        if self._name_bytes + name_bytes > MAX_NAME_BYTES:
+            return False
+        self._added += nodes
+        self._name_bytes += name_bytes
         return True
+
+    def _lower(self, node: Node, callers: tuple[str, ...]) -> None:
+        had, self._has_control_flow = self._has_control_flow, True
+        made = self._inliner.lower(node, lambda label: self._name(node, label))
+        assert made.end is not None
+        for each in made.nodes:
+            self._droppable.add(each)
+            self.add(each, callers)
+        for index, edge in enumerate(made.outputs):
+            self._outputs[node, index] = edge
+        self._ends[node] = made.end
+        if _has_effect(node):
+            self._droppable.discard(made.end)
+        self._has_control_flow = had
 
     def _expand(self, call: Node, callers: tuple[str, ...]) -> None:
         template = self._inliner.body_of(call)
@@ -221,6 +347,8 @@ class _Work:
         results: list[Edge] = []
         effects: list[Node] = []
         by_name: dict[str, str] = {}
+        elsewhere: set[bytes] = set()
+        """The groups of nodes that are with a variable, wherever the call is."""
         for node in template:
             if node.op == "_Arg":
                 given[node] = args[node.attrs["index"]]
@@ -240,9 +368,12 @@ class _Work:
             if any(control in given for control in node.controls) or self._waits(copied, own):
                 copied.controls.append(start)
             by_name[node.name] = copied.name
-            copied.device = _device(node, call)
+            has_place = not elsewhere.isdisjoint(node.attrs.get("_class", ()))
+            copied.device = node.device if has_place else _device(node, call)
             self._droppable.add(copied)
             self.add(copied, called)
+            if has_place or (_takes_handle(node) and copied not in self._ends):
+                elsewhere.add(_LOCATION + node.name.encode())
             if _has_effect(node):
                 effects.append(self._ends.get(copied, copied))
         for copied in made.values():
@@ -272,14 +403,15 @@ class _Work:
         if not self._has_control_flow and not dtype.is_ref:
             return source, output
         node = Node(self._name(call, f"argument_{index}"), opdef_of("Identity"), {"T": dtype.base})
-        node.device = "" if dtype.base in (dtypes.resource, dtypes.variant) else call.device
+        node.device = "" if dtype.base in (dtypes.resource, dtypes.variant) else call.device or source.device
         node.inputs = [(source, output)]
         self._droppable.add(node)
         self._order.append(node)
         return node, 0
 
     def _noop(self, call: Node, label: str, controls: Sequence[Node]) -> Node:
-        node = Node(self._name(call, label), opdef_of("NoOp"), {}, call.device)
+        device = call.device or next((each.device for each in controls if each.device), "")
+        node = Node(self._name(call, label), opdef_of("NoOp"), {}, device)
         node.controls = list(dict.fromkeys(controls))
         self._droppable.add(node)
         self._order.append(node)
@@ -304,6 +436,8 @@ class _Work:
                 dtype = call.output_types[index].base
                 node = Node(self._name(call, f"result_{index}"), opdef_of("Identity"), {"T": dtype})
                 node.inputs, node.controls = [edge], ends
+                if dtype not in (dtypes.resource, dtypes.variant):
+                    node.device = edge[0].device
                 self._droppable.add(node)
                 self._order.append(node)
                 edge = (node, 0)
@@ -362,11 +496,15 @@ def _attributes(node: Node, call: Node, names: Mapping[str, str]) -> dict[str, o
     return attrs
 
 
+def _takes_handle(node: Node) -> bool:
+    return dtypes.resource in node.input_types or dtypes.variant in node.input_types
+
+
 def _device(node: Node, call: Node) -> str:
     """The device that a node of a body asks for: its own, and for the rest that of the call."""
     if call.attrs.get(_REMOTE):
         return call.device
-    if any(dtype in (dtypes.resource, dtypes.variant) for dtype in node.input_types):
+    if _takes_handle(node):
         return node.device  # with its variable
     if not node.device or not call.device:
         return node.device or call.device

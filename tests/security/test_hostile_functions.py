@@ -16,7 +16,7 @@ from tensorfleet.proto.types_pb2 import DT_FLOAT, DT_INT32, DT_STRING
 from tensorfleet.security.settings import Security
 from tensorfleet_service.executor import functions
 from tensorfleet_service.graph.session_graph import SessionGraph
-from tensorfleet_service.master import inline
+from tensorfleet_service.master import bodies, inline
 from tensorfleet_service.master.inline import Inliner
 from tests.security.conftest import MakeTasks
 from tests.until import until
@@ -228,7 +228,7 @@ def test_long_names_are_not_multiplied(hostile: Hostile, monkeypatch: pytest.Mon
 def test_bodies_with_other_attributes_are_not_multiplied(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inline, "MAX_REPEATED_NODES", 1000)
+    monkeypatch.setattr(bodies, "MAX_REPEATED_NODES", 1000)
     rows = [(f"n{i}", "Neg", ["a" if not i else f"n{i - 1}:y:0"], {"T": FLOAT}) for i in range(200)]
     hostile.function("f", rows, "n199:y:0")
     for i in range(50):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.attr_value import NameAttrList
@@ -14,7 +14,12 @@ from tensorfleet_service.graph.graph import Node, is_back_edge
 from tensorfleet_service.master.lower_functional import functions_of
 
 Functions = Mapping[str, function_pb2.FunctionDef]
-_NONE: frozenset[str] = frozenset()
+Asked = ParsedDevice | None
+"""What some nodes ask for together; None if that is not one device."""
+
+_ANYWHERE = ParsedDevice()
+_UNDECIDED = "undecided"
+"""What a list holds that is made without a device: it is where its users are."""
 
 
 class BodyDevices:
@@ -22,10 +27,10 @@ class BodyDevices:
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
-        self._found: dict[str, frozenset[str]] = {}
+        self._found: dict[str, Asked] = {}
 
-    def of(self, function: NameAttrList) -> frozenset[str]:
-        """The devices of a function's nodes, without those that are with a variable of theirs in any case."""
+    def of(self, function: NameAttrList) -> Asked:
+        """What a function's nodes ask for, without those that are with a variable of theirs in any case."""
         pending = [function.name]
         entered: set[str] = set()
         while pending:
@@ -40,11 +45,9 @@ class BodyDevices:
                 pending += [each for each in called if each not in self._found and each not in entered]
                 continue
             pending.pop()
-            own = frozenset(
-                node.device for node in definition.node_def if node.device and not _takes_state(node)
-            )
-            self._found[name] = own.union(*(self._found.get(each, _NONE) for each in called))
-        return self._found.get(function.name, _NONE)
+            own = [_parsed(node.device) for node in definition.node_def if not _takes_state(node)]
+            self._found[name] = _merged([*own, *(self._found.get(each, _ANYWHERE) for each in called)])
+        return self._found.get(function.name, _ANYWHERE)
 
     def _called(self, node: node_def_pb2.NodeDef) -> Iterator[str]:
         if node.op in self._functions:
@@ -57,53 +60,75 @@ class BodyDevices:
 
 
 class AskedDevices:
-    """Looks at the nodes of one graph, whose inputs have been made."""
+    """Looks at the nodes of one graph."""
 
     def __init__(self, bodies: BodyDevices) -> None:
         self._bodies = bodies
-        self._holders: dict[Node, frozenset[str]] = {}
+        self._held: dict[Node, Asked | str] = {}
 
     def disagree(self, node: Node) -> bool:
         """Whether a node that calls functions asks for several devices.
 
-        One device has to be what the node itself asks for, and where all variables are that it takes; the
-        bodies may ask for nothing beyond that.
+        The variables that it takes have to ask for the same device, the node and its functions for nothing
+        beyond that; without variables, the functions for nothing beyond what the node asks for.
         """
-        try:
-            device = parse(node.assigned or node.device)
-            for source in _state_sources(node):
-                for text in self._holders_of(source):
-                    held = parse(text)
-                    if not _agree(device, held):
-                        return True
-                    device = device.merge(held)
-            wanted = [parse(text) for function in functions_of(node) for text in self._bodies.of(function)]
-        except ValueError:
-            return True  # a name that the placer refuses
-        return not all(each.matches(device) for each in wanted)
+        own = _parsed(node.assigned or node.device)
+        device = _same(self._held_by(source) for source in _state_sources(node))
+        if device == _UNDECIDED:
+            device = own
+        if not isinstance(device, ParsedDevice):
+            return True
+        wanted = [own, *(self._bodies.of(function) for function in functions_of(node))]
+        return not all(each is not None and each.matches(device) for each in wanted)
 
-    def _holders_of(self, node: Node) -> frozenset[str]:
-        """The devices asked for by the nodes that hold the state which a node passes on."""
+    def _held_by(self, node: Node) -> Asked | str:
+        """What the nodes ask for that hold the state which a node passes on."""
         pending = [node]
+        entered: set[Node] = set()
         while pending:
             at = pending[-1]
-            if at in self._holders:
+            if at in self._held:
                 pending.pop()
                 continue
             sources = list(_state_sources(at))
-            unknown = [source for source in sources if source not in self._holders]
-            if unknown:
-                pending += unknown
+            if at not in entered:
+                entered.add(at)
+                pending += [each for each in sources if each not in self._held and each not in entered]
                 continue
             pending.pop()
-            holds = at.assigned or (at.device and not sources)
-            own = frozenset((at.assigned or at.device,)) if holds else _NONE
-            self._holders[at] = own.union(*(self._holders[source] for source in sources))
-        return self._holders[node]
+            if at.assigned or not sources:
+                is_list = not (at.assigned or at.device) and dtypes.variant in at.output_types
+                own = _UNDECIDED if is_list else _parsed(at.assigned or at.device)
+                self._held[at] = own
+            else:
+                self._held[at] = _same(self._held.get(each, _UNDECIDED) for each in sources)
+        return self._held[node]
 
 
-def _agree(first: ParsedDevice, second: ParsedDevice) -> bool:
-    return first.merge(second) == second.merge(first)
+def _same(asked: Iterable[Asked | str]) -> Asked | str:
+    found: Asked | str = _UNDECIDED
+    for each in asked:
+        if found == _UNDECIDED:
+            found = each
+        elif each not in (_UNDECIDED, found):
+            return None
+    return found
+
+
+def _merged(asked: Iterable[Asked]) -> Asked:
+    found = _ANYWHERE
+    for each in asked:
+        if each is None or found.merge(each) != each.merge(found):
+            return None
+        found = found.merge(each)
+    return found
+
+
+def _parsed(text: str) -> Asked:
+    try:
+        return parse(text)
+    except ValueError:
+        return None  # which the placer refuses
 
 
 def _is_state(dtype: DType) -> bool:

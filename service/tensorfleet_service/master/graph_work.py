@@ -122,7 +122,7 @@ class GraphWork:
     def close(self) -> None:
         """Drops what it keeps of functions."""
         if self._inliner is not None:
-            large.discard(self._inliner, self._inliner.bodies())
+            large.discard(self._inliner, self._inliner.bodies.all())
 
     def _place(self, nodes: list[Node]) -> None:
         soft = self._config.allow_soft_placement

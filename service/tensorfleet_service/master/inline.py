@@ -3,6 +3,9 @@
 A function may be made for one device and read variables of several; as one node it would run where it is
 called. What is in the place of a call does what the call would: nodes that act wait for all of its inputs,
 and what takes a result of it, or waits for it, waits for all of its effects.
+
+An If, Case or While stays one node, which takes less time, where one device satisfies all that its parts ask
+for (`asked_devices.py`). Else it becomes calls between Switch and Merge (`lower_functional.py`).
 """
 
 from __future__ import annotations
@@ -12,16 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet.core.attr_value import NameAttrList
 from tensorfleet.core.device import parse
-from tensorfleet.graph.stateful import READS, SAMPLERS
-from tensorfleet.proto import function_pb2
-from tensorfleet_service.executor.function_gradient import gradient_body
 from tensorfleet_service.graph.copies import Edge
-from tensorfleet_service.graph.function_graph import body, check_call
-from tensorfleet_service.graph.graph import GRADIENT, Node, opdef_of
+from tensorfleet_service.graph.graph import Node, opdef_of
 from tensorfleet_service.master.asked_devices import AskedDevices, BodyDevices
-from tensorfleet_service.master.colocate import holds_state
+from tensorfleet_service.master.bodies import Bodies, Functions, has_effect, is_call, passed_on
 from tensorfleet_service.master.lower_functional import (
     Lowered,
     functions_of,
@@ -33,10 +31,6 @@ from tensorfleet_service.master.lower_functional import (
 )
 from tensorfleet_service.master.purity import CONTROL_FLOW
 
-Functions = Mapping[str, function_pb2.FunctionDef]
-
-_CALLS = frozenset(("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"))
-_ENDS = ("_Arg", "_Retval")
 _ENTERS = ("Enter", "RefEnter")
 _LOCATION = b"loc:@"
 _STATEFUL_CALL = "StatefulPartitionedCall"
@@ -46,22 +40,11 @@ MAX_NODES = 100_000
 """Limit on the nodes that calls are replaced by in a signature; the other calls stay as they are."""
 MAX_NAME_BYTES = 64 << 20
 """Limit on the text of the names of these nodes, as each begins with the name of its call."""
-MAX_REPEATED_NODES = 1_000_000
-"""Limit on the nodes of the bodies that a session's functions have by other attributes than at their first
-call; the calls that come then stay as they are."""
 MAX_DEPTH = 40
 """Limit on calls in calls, which come by recursion; deeper ones stay as they are."""
 
 _LABEL_BYTES = 32
 """About what a name has more than that of its If or While."""
-
-_WITHOUT_EFFECT = READS | SAMPLERS | {"Placeholder"}
-"""Op types that are stateful by definition, and of which nobody notices whether they ran."""
-
-
-def is_call(node: Node) -> bool:
-    """Whether a node calls a function, and may be replaced by its body."""
-    return node.op in _CALLS
 
 
 class Inliner:
@@ -69,58 +52,19 @@ class Inliner:
 
     def __init__(self, functions: Functions, spread: bool = True) -> None:
         """`spread` says whether there are several devices, and so reason to put a While on several."""
-        self._functions = functions
+        self.bodies = Bodies(functions)
         self._spread = spread
         self._devices = BodyDevices(functions)
-        self._bodies: dict[tuple[bytes, bool], list[Node] | None] = {}
-        self._made: set[tuple[str, bool]] = set()
-        self._repeated = 0
-
-    def can_replace(self, node: Node) -> bool:
-        """Whether a call is of a function whose body can be in its place.
-
-        Raises:
-            OpError: the body is invalid, has no gradient, or is not called as it has to be.
-        """
-        if node.attrs.get("_noinline"):
-            return False
-        found = self.body_of(node)
-        if found is None:
-            return False
-        given = node.input_types[1:] if node.op == "RemoteCall" else node.input_types
-        check_call(found, node.attrs["f"].name, given, node.output_types)
-        return True
-
-    def can_lower(self, node: Node) -> bool:
-        """Whether an If, Case or While is of functions whose bodies can be in its place.
-
-        Raises:
-            OpError: a body is invalid, or is not called as it has to be.
-        """
-        bodies = [self._body(function, False) for function in functions_of(node)]
-        given = node.input_types if is_loop(node) else node.input_types[1:]
-        if not bodies or (is_loop(node) and not given):
-            return False
-        for number, (function, found) in enumerate(zip(functions_of(node), bodies, strict=True)):
-            if found is None:
-                return False
-            results = [each.attrs["T"] for each in found if each.op == "_Retval"]
-            if not is_loop(node) or number:
-                results = node.output_types
-            elif len(results) != 1:
-                return False
-            check_call(found, function.name, given, results)
-        return True
 
     def lower(self, node: Node, name: Callable[[str], str]) -> Lowered:
         """What stands for a node that it can lower; `name` makes a name of a label."""
         if not is_loop(node):
             return lower_branches(node, name)
-        condition, body = (self._body(function, False) for function in functions_of(node))
+        condition, body = (self.bodies.of(function, False) for function in functions_of(node))
         assert condition is not None
         assert body is not None
         [tested] = [each.attrs["T"].base for each in condition if each.op == "_Retval"]
-        return lower_loop(node, name, tested, _passed(body))
+        return lower_loop(node, name, tested, passed_on(body))
 
     def asked_devices(self) -> AskedDevices:
         """What looks at the devices that nodes of a graph ask for."""
@@ -145,8 +89,8 @@ class Inliner:
     def _may_replace(self, node: Node, asked: AskedDevices) -> bool:
         try:
             if is_call(node):
-                return self.can_replace(node)
-            return self.is_split(node, asked) and self.can_lower(node)
+                return self.bodies.can_replace(node)
+            return self.is_split(node, asked) and self.bodies.can_lower(node)
         except errors.OpError:
             return False  # an error of the steps that run it
 
@@ -167,64 +111,6 @@ class Inliner:
                 work.keep(node)
         return work.needed()
 
-    def body_of(self, node: Node) -> list[Node] | None:
-        """The body of the function that a node calls; None if it has to stay a function."""
-        return self._body(node.attrs["f"], node.op == "SymbolicGradient")
-
-    def _body(self, func: NameAttrList, gradient: bool) -> list[Node] | None:
-        key = (func.SerializeToString(deterministic=True), gradient)
-        if key not in self._bodies:
-            if func.name not in self._functions:
-                return None
-            again = (func.name, gradient) in self._made
-            if again and self._repeated >= MAX_REPEATED_NODES:
-                return None
-            self._bodies[key] = self._make(func, gradient)
-            self._made.add((func.name, gradient))
-            if again:
-                self._repeated += len(self._functions[func.name].node_def) + 1
-        return self._bodies[key]
-
-    def bodies(self) -> list[list[Node]]:
-        """The nodes of all bodies that it keeps."""
-        return [body for body in self._bodies.values() if body is not None]
-
-    def _make(self, func: NameAttrList, gradient: bool) -> list[Node] | None:
-        definition = self._functions[func.name]
-        if "_noinline" in definition.attr and definition.attr["_noinline"].b:
-            return None
-        if gradient and GRADIENT in definition.attr:
-            own = self._functions.get(definition.attr[GRADIENT].s.decode())
-            if own is None:
-                return None
-            definition, gradient = own, False
-        found = body(definition, dict(func.attr))
-        if gradient:
-            found = gradient_body(found, func.name)
-        if any(map(_belongs_to_function, found)):
-            return None
-        # What waits for an effect in a branch that is not taken, or in a loop, would be dead, or in the loop.
-        if any(map(_has_effect, found)) and any(node.op in CONTROL_FLOW for node in found):
-            return None
-        return found
-
-
-def _has_effect(node: Node) -> bool:
-    return node.opdef.is_stateful and node.op not in _WITHOUT_EFFECT and node.op not in _ENDS
-
-
-def _belongs_to_function(node: Node) -> bool:
-    """Whether a node makes a resource, which is the function's own, or is for other tasks."""
-    if node.op in _ENDS:
-        return False
-    if node.op in ("_Send", "_Recv"):
-        return True
-    if node.op.startswith(("TensorList", "EmptyTensorList", "Optional")) or node.op == "FakeParam":
-        return False
-    if is_call(node) or is_functional(node):  # whose functions may make lists
-        return dtypes.resource in node.output_types and holds_state(node)
-    return holds_state(node)
-
 
 def _spread_by_variants(nodes: Iterable[Node], found: set[Node]) -> None:
     """Adds the nodes to which edges with variants lead from nodes that were found, in either direction."""
@@ -240,17 +126,6 @@ def _spread_by_variants(nodes: Iterable[Node], found: set[Node]) -> None:
             if other not in found:
                 found.add(other)
                 pending.append(other)
-
-
-def _passed(body: Iterable[Node]) -> set[int]:
-    """The numbers of the arguments that a body returns as they are, as results of the same numbers."""
-    found = set()
-    for node in body:
-        if node.op == "_Retval":
-            source = node.inputs[0][0]
-            if source.op == "_Arg" and source.attrs["index"] == node.attrs["index"]:
-                found.add(node.attrs["index"])
-    return found
 
 
 class _Work:
@@ -297,15 +172,15 @@ class _Work:
             return False
         if node.op != "SymbolicGradient" and name in callers:
             return False
-        if self._added >= MAX_NODES or not self._inliner.can_replace(node):
+        if self._added >= MAX_NODES or not self._inliner.bodies.can_replace(node):
             return False
-        template = self._inliner.body_of(node)
+        template = self._inliner.bodies.body_of(node)
         assert template is not None
         size = len(template) + 2
         return self._has_room(size, size * len(node.name) + sum(len(each.name) for each in template))
 
     def _may_lower(self, node: Node, callers: tuple[str, ...]) -> bool:
-        if len(callers) >= MAX_DEPTH or not self._inliner.can_lower(node):
+        if len(callers) >= MAX_DEPTH or not self._inliner.bodies.can_lower(node):
             return False
         size = size_of(node)
         if self._added + size > MAX_NODES:
@@ -330,12 +205,12 @@ class _Work:
         for index, edge in enumerate(made.outputs):
             self._outputs[node, index] = edge
         self._ends[node] = made.end
-        if _has_effect(node):
+        if has_effect(node):
             self._droppable.discard(made.end)
         self._has_control_flow = had
 
     def _expand(self, call: Node, callers: tuple[str, ...]) -> None:
-        template = self._inliner.body_of(call)
+        template = self._inliner.bodies.body_of(call)
         assert template is not None
         called = (*callers, call.attrs["f"].name)
         had, own = self._has_control_flow, any(node.op in CONTROL_FLOW for node in template)
@@ -374,7 +249,7 @@ class _Work:
             self.add(copied, called)
             if has_place or (_takes_handle(node) and copied not in self._ends):
                 elsewhere.add(_LOCATION + node.name.encode())
-            if _has_effect(node):
+            if has_effect(node):
                 effects.append(self._ends.get(copied, copied))
         for copied in made.values():
             copied.attrs = _attributes(copied, call, by_name)

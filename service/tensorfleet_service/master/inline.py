@@ -141,6 +141,8 @@ class _Work:
         self._ends: dict[Node, Node] = {}
         """What waits for all of a call that is gone."""
         self._droppable: set[Node] = set()
+        self._acting = 0
+        """How many nodes have been added that have effects."""
         self._added = 0
         self._name_bytes = 0
 
@@ -161,6 +163,7 @@ class _Work:
             self._lower(node, callers)
         else:
             self._order.append(node)
+            self._acting += has_effect(node)
 
     def keep(self, node: Node) -> None:
         """Keeps what stands for a node that nothing takes: it was asked for."""
@@ -197,6 +200,7 @@ class _Work:
 
     def _lower(self, node: Node, callers: tuple[str, ...]) -> None:
         had, self._has_control_flow = self._has_control_flow, True
+        acting = self._acting
         made = self._inliner.lower(node, lambda label: self._name(node, label))
         assert made.end is not None
         for each in made.nodes:
@@ -205,7 +209,7 @@ class _Work:
         for index, edge in enumerate(made.outputs):
             self._outputs[node, index] = edge
         self._ends[node] = made.end
-        if has_effect(node):
+        if self._acting > acting:
             self._droppable.discard(made.end)
         self._has_control_flow = had
 
@@ -246,10 +250,11 @@ class _Work:
             has_place = not elsewhere.isdisjoint(node.attrs.get("_class", ()))
             copied.device = node.device if has_place else _device(node, call)
             self._droppable.add(copied)
+            acting = self._acting
             self.add(copied, called)
             if has_place or (_takes_handle(node) and copied not in self._ends):
                 elsewhere.add(_LOCATION + node.name.encode())
-            if has_effect(node):
+            if self._acting > acting:
                 effects.append(self._ends.get(copied, copied))
         for copied in made.values():
             copied.attrs = _attributes(copied, call, by_name)

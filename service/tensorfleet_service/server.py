@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core import errors
+from tensorfleet.core.addresses import without_spaces
 from tensorfleet.core.device import parse
 from tensorfleet.core.environment import SettingsError
 from tensorfleet.core.files import Files
@@ -133,11 +134,11 @@ class TaskServer:
         self.task = task_name(job_name, task_index)
         self._config = config
         self._incarnation = secrets.randbits(63) | 1
-        host, _, port = cluster.task_address(job_name, task_index).rpartition(":")
+        host, _, port = without_spaces(cluster.task_address(job_name, task_index)).rpartition(":")
         loopback = host in ("localhost", "127.0.0.1", "::1")
         bind = bind_host or os.environ.get("TENSORFLEET_BIND_HOST") or ("127.0.0.1" if loopback else "[::]")
         addresses = {
-            task_name(job, index): cluster.task_address(job, index)
+            task_name(job, index): without_spaces(cluster.task_address(job, index))
             for job in cluster.jobs
             for index in cluster.task_indices(job)
         }
@@ -183,7 +184,7 @@ class TaskServer:
             config.operation_timeout_in_ms / 1000,
         )
         self._deadlines = Deadlines()
-        master = self._master = Master(self._join, self._reset, meter=self._meter)
+        master = self._master = Master(self._join, self._reset, meter=self._meter, defaults=config)
         self._watchdog = Watchdog(
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )
@@ -406,7 +407,7 @@ class TaskServer:
         for job in wanted.job:
             for index, address in job.tasks.items():
                 task = task_name(job.name, index)
-                if self._peers.addresses.get(task) != address:
+                if self._peers.addresses.get(task) != without_spaces(address):
                     raise errors.UnimplementedError(
                         None,
                         None,

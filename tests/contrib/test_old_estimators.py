@@ -26,6 +26,9 @@ def test_a_classifier_is_fitted_with_arrays(tmp_path: Path) -> None:
     result = classifier.evaluate(x=X, y=LABELS)
     assert result["accuracy"] > 0.8
     assert result["global_step"] == 150
+    assert sorted(result) == ["accuracy", "global_step", "loss"]
+    chances = np.stack(list(classifier.predict_proba(X)))
+    assert result["loss"] == pytest.approx(-np.log(chances[np.arange(60), LABELS]).mean(), rel=1e-4)
     found = list(classifier.predict(X, as_iterable=True))
     assert np.mean(found == LABELS) == pytest.approx(result["accuracy"])
     assert np.stack(list(classifier.predict_proba(X))).sum(1) == pytest.approx(np.ones(60), abs=1e-5)
@@ -39,6 +42,29 @@ def test_a_classifier_is_fitted_with_arrays(tmp_path: Path) -> None:
     assert like.score(X, LABELS)["accuracy"] == result["accuracy"]
     with pytest.raises(ValueError, match="x or input_fn"):
         classifier.fit()
+
+
+def test_a_loss_is_a_mean_and_metrics_have_their_older_names(tmp_path: Path) -> None:
+    """So that a step goes as far with a batch of any size, unlike those of `tf.estimator`."""
+    columns = [layers.real_valued_column("", dimension=2)]
+    weights = []
+    for copies in (1, 3):
+        classifier = learn.LinearClassifier(
+            columns, str(tmp_path / str(copies)), optimizer=tf.train.GradientDescentOptimizer(0.5)
+        )
+        classifier.fit(np.tile(X, (copies, 1)), np.tile(LABELS > 0, copies), steps=3)
+        weights.append(classifier.get_variable_value("linear/linear_model/x/weights"))
+    assert weights[0] == pytest.approx(weights[1], rel=1e-4)
+    result = classifier.evaluate(X, LABELS > 0)
+    assert result["accuracy/threshold_0.500000_mean"] == result["accuracy"]
+    assert result["accuracy/baseline_label_mean"] == pytest.approx((LABELS > 0).mean())
+    assert {"loss", "auc", "labels/prediction_mean", "recall/positive_threshold_0.500000_mean"} < set(result)
+
+
+def test_the_only_feature_needs_no_name(tmp_path: Path) -> None:
+    columns = [layers.real_valued_column("", dimension=2)]
+    classifier = learn.LinearClassifier(columns, str(tmp_path), n_classes=3).fit(X, LABELS, steps=2)
+    assert len(list(classifier.predict(X))) == 60
 
 
 def test_a_regressor_is_fitted_with_an_input_function(tmp_path: Path) -> None:
@@ -57,7 +83,7 @@ def test_a_regressor_is_fitted_with_an_input_function(tmp_path: Path) -> None:
         config=learn.RunConfig(tf_random_seed=1),
     )
     regressor.fit(input_fn=input_fn, steps=80)
-    assert regressor.evaluate(input_fn=input_fn, steps=1)["average_loss"] < 0.2
+    assert regressor.evaluate(input_fn=input_fn, steps=1)["loss"] < 0.2
     assert len(regressor.get_variable_names()) > 4
     with pytest.raises(NotImplementedError, match="gradient_clip_norm"):
         learn.LinearRegressor(columns, gradient_clip_norm=3.0)

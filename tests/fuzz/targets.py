@@ -11,6 +11,7 @@ import socket
 import struct
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,7 @@ from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import ipc, native
 from tensorfleet_service.devices.task_devices import task_devices
+from tensorfleet_service.graph import message_pieces
 from tensorfleet_service.kernels.text import regex
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
@@ -442,7 +444,26 @@ def _varied_tensor() -> tensor_pb2.TensorProto:
     )
 
 
+def pieces(data: bytes) -> None:
+    """A graph that is read in pieces: as protobuf reads it at once."""
+    expected: graph_pb2.GraphDef | None = None
+    with suppress(DecodeError):
+        expected = graph_pb2.GraphDef.FromString(data)
+    found = graph_pb2.GraphDef()
+    size, message_pieces.PIECE = message_pieces.PIECE, 20
+    try:
+        message_pieces.merge(found, data)
+    except DecodeError:
+        assert expected is None
+        return
+    finally:
+        message_pieces.PIECE = size
+    assert expected is not None
+    assert found.SerializeToString(deterministic=True) == expected.SerializeToString(deterministic=True)
+
+
 TARGETS = {
+    "pieces": Target(pieces, (), _graphs),
     "message": Target(message, (ValueError,), _messages),
     "example": Target(example, (), _examples),
     "records": Target(

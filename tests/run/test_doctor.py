@@ -254,3 +254,30 @@ def test_what_is_installed_is_no_part_of_a_program(tmp_path: Path, monkeypatch: 
     guarded = "try:\n    import of_sit, of_ven\nexcept ImportError:\n    pass\n"
     script.write_text(f"import of_own\n{guarded}")
     assert reading.read(script).files == [script, own / "of_own.py"]
+
+
+def test_packages_that_need_tensorflows_own_library(tmp_path: Path) -> None:
+    source = """import tensorflow as tf
+import horovod.tensorflow as hvd
+try:
+    import byteps.tensorflow as bps
+except ImportError:
+    bps = None
+"""
+    assert findings(tmp_path, source) == ["program.py:2 horovod"]
+    (found,) = reading.read(tmp_path / "program.py").findings
+    assert "needs TensorFlow's own library: train on parameter servers" in found.text
+
+
+def test_what_only_refuses_is_told_before_the_start(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import tensorflow as tf\nfrom tensorflow.python import debug as tf_debug\n"
+        "tf.enable_eager_execution()\n"
+        'tf_debug.TensorBoardDebugWrapperSession(tf.Session(), "localhost:6064")\n'
+        "tf.disable_eager_execution()\n"
+    )
+    findings = reading.read(script).findings
+    assert [finding.place.rpartition(":")[2] for finding in findings] == ["3", "4"]
+    assert "tf.enable_eager_execution only says that it is missing: eager mode" in findings[0].text
+    assert (doctor.sentence(str(script)) or "").count("TensorBoardDebugWrapperSession") == 1

@@ -33,6 +33,17 @@ ENDLESS: dict[str, Make] = {
     "skip": lambda data: data.skip(1 << 60),
     "shard": lambda data: data.shard(1 << 60, (1 << 60) - 1),
     "unique": lambda data: data.apply(tf.data.experimental.unique()).skip(1),
+    "shuffle": lambda data: data.shuffle(1 << 60),
+    "window": lambda data: data.window(1 << 60).flat_map(lambda rows: rows),
+    "sparse batch": lambda data: data.batch(3).apply(
+        tf.data.experimental.dense_to_sparse_batch(1 << 60, [3])
+    ),
+    "unbatch": lambda data: data.map(lambda _: tf.zeros([0])).apply(tf.data.experimental.unbatch()),
+    "rejection_resample": lambda data: data.filter(lambda x: x < 0).apply(
+        tf.data.experimental.rejection_resample(lambda x: tf.cast(x, tf.int32), [0.5, 0.5])
+    ),
+    "batch": lambda data: data.batch(1 << 60),
+    "padded batch": lambda data: data.padded_batch(1 << 60, []),
     "flat_map": lambda data: data.flat_map(lambda _: Data.range(0)),
     "interleave": lambda data: data.interleave(lambda _: Data.range(0), 2),
     "empty again and again": lambda data: data.take(0).repeat(1 << 60),

@@ -16,6 +16,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.security.settings import Security, TlsFiles
 from tensorfleet.security.tls import certificates
+from tensorfleet.wire import tls_records
 from tensorfleet.wire.frames import Kind, encode
 from tensorfleet.wire.tls import TlsConnection, TlsSocket
 from tests.client.wire.sockets import in_thread, join
@@ -29,13 +30,14 @@ RECORD_HEAD, RECORD_END = 5, 17  # the head in plain, a byte for what it holds, 
 
 @pytest.fixture
 def handshakes(monkeypatch: pytest.MonkeyPatch) -> list[TlsSocket]:
-    """The ends of connections that were encrypted meanwhile."""
+    """The accepting ends of new connections: those whose handshake is over before anything is said."""
     made: list[TlsSocket] = []
     original = TlsSocket._handshake
 
     def handshake(sock: TlsSocket) -> None:
         original(sock)
-        made.append(sock)
+        if sock._tls.server_side:
+            made.append(sock)
 
     monkeypatch.setattr(TlsSocket, "_handshake", handshake)
     return made
@@ -54,13 +56,12 @@ def test_steps_use_connections_that_are_there(
             z = y * 2.0
         with tf.Session(made["worker:0"].target) as session:
             assert session.run(z, {x: 1.0}) == 4.0
-            until(lambda: len(handshakes) % 2 == 0)  # both ends are in this process
             before = len(handshakes)
             for i in range(50):
                 assert session.run(z, {x: float(i)}) == 2.0 * i + 2.0
             assert len(handshakes) == before
             # The client's connection to its master, and one between the tasks, or one in each direction.
-            assert 4 <= before <= 6
+            assert 2 <= before <= 3
 
 
 def encrypted_pair(server: TlsFiles, user: TlsFiles) -> tuple[TlsSocket, TlsSocket]:
@@ -104,9 +105,10 @@ def test_no_session_is_resumed(pki: Pki) -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_message_is_one_record(pki: Pki, compiled: bool) -> None:
+    if compiled and tls_records.module() is None:
+        pytest.skip("tensorfleet-kernels is not there")
     one, other = encrypted_pair(pki.task("worker", 0), pki.user("alice"))
     if compiled:
-        pytest.importorskip("tensorfleet_kernels._tls")
         one.greeted()
         assert one.records is not None
     connection = TlsConnection(one)

@@ -15,6 +15,7 @@ from tensorfleet.proto import function_pb2, graph_pb2, master_pb2
 from tensorfleet.proto.types_pb2 import DT_FLOAT, DT_INT32, DT_STRING
 from tensorfleet.security.settings import Security
 from tensorfleet_service.executor import functions
+from tensorfleet_service.graph.attributes import MAX_TEXT
 from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master import bodies, inline
 from tensorfleet_service.master.inline import Inliner
@@ -223,6 +224,20 @@ def test_long_names_are_not_multiplied(hostile: Hostile, monkeypatch: pytest.Mon
     hostile.function("f", rows, "n199:y:0")
     hostile.node("y" * 10_000, "PartitionedCall", ["x"], call("f"))
     assert hostile.inlined() == 2
+
+
+@pytest.mark.parametrize("what", ["a function", "an op of a body"])
+def test_names_have_a_limit(hostile: Hostile, stranger: Stranger, what: str) -> None:
+    for length in (MAX_TEXT, MAX_TEXT + 1):
+        name = "n" * length
+        made = Hostile()
+        inner = name if what == "an op of a body" else "n"
+        made.function(name if what == "a function" else "f", [(inner, *NEG[1:])], f"{inner}:y:0")
+        made.node("y", "PartitionedCall", ["x"], call(name if what == "a function" else "f"))
+        if length == MAX_TEXT:
+            stranger.run(made.graph)
+        else:
+            stranger.fails(made.graph, INVALID, f"has more than {MAX_TEXT} characters: nnn")
 
 
 def test_bodies_with_other_attributes_are_not_multiplied(

@@ -44,7 +44,7 @@ def step(target: str) -> None:
             session.run(x)
 
 
-@pytest.mark.parametrize(("worker", "ps"), itertools.permutations(KINDS, 2))
+@pytest.mark.parametrize(("worker", "ps"), list(itertools.permutations(KINDS, 2)))
 def test_tasks_that_differ_do_not_work_together(
     tasks: MakeTasks, pki: Pki, client: Show, worker: str, ps: str
 ) -> None:
@@ -63,7 +63,7 @@ def test_tasks_that_differ_do_not_work_together(
     assert made["ps:0"]._worker.graphs == 0
 
 
-@pytest.mark.parametrize(("kind", "shown"), itertools.permutations(KINDS, 2))
+@pytest.mark.parametrize(("kind", "shown"), list(itertools.permutations(KINDS, 2)))
 def test_a_client_that_shows_what_its_master_does_not_ask_for(
     tasks: MakeTasks, pki: Pki, client: Show, kind: str, shown: str
 ) -> None:

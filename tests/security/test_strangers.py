@@ -12,13 +12,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent import futures
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.proto import fleet_pb2
 from tensorfleet.security import settings
+from tensorfleet.session.transport_grpc import Channel
 from tensorfleet_service.local_cluster import free_ports
+from tensorfleet_service.rpc.callers import MAX_CALLS
 from tests.security.conftest import TokenBook
 
 DESCRIPTORS = 1024
@@ -137,3 +143,72 @@ def test_a_client_keeps_its_connection_while_strangers_come_and_come(
         finally:
             for sock in strangers:
                 sock.close()
+
+
+def frame(kind: int, flags: int, stream: int, data: bytes) -> bytes:
+    """One of HTTP/2."""
+    return len(data).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + data
+
+
+def headers(**fields: str) -> bytes:
+    """As HPACK has them, each spelt out."""
+    found = b""
+    for name, value in fields.items():
+        key = (":" * (name in ("method", "scheme", "path", "authority")) + name.replace("_", "-")).encode()
+        found += b"\0" + bytes([len(key)]) + key + bytes([len(value)]) + value.encode()
+    return found
+
+
+CALL = headers(
+    method="POST",
+    scheme="http",
+    path="/tensorflow.MasterService/RunStep",
+    authority="x",
+    te="trailers",
+    content_type="application/grpc",
+)
+
+
+def test_a_stranger_that_calls_and_calls_loses_its_connection(
+    task: Task, book: TokenBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its calls would come before everybody else's; who was let in may call as often as it likes."""
+    with socket.create_connection(("127.0.0.1", task.port), timeout=SECONDS) as sock:
+        calls = [frame(1, 4, 2 * i + 1, CALL) for i in range(MAX_CALLS + 8)]
+        sock.sendall(MAGIC + b"".join(calls))
+        with contextlib.suppress(ConnectionError):
+            while sock.recv(1 << 16):
+                pass
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    monkeypatch.setenv(settings.TOKEN, book.texts["alice"])
+    with tf.Session(task.target) as session:
+        for _ in range(3 * MAX_CALLS):
+            session.list_devices()
+
+
+def test_a_client_asks_again_where_grpc_has_ended_its_call() -> None:
+    """As it does with anybody's calls while more of others wait than it keeps."""
+
+    class Full(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
+        asked = 0
+
+        def service(self, details: grpc.HandlerCallDetails) -> Any:
+            def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
+                self.asked += 1
+                if self.asked < 3:
+                    context.abort(grpc.StatusCode.CANCELLED, "CANCELLED")
+                return bytes(fleet_pb2.Endpoint(task="t").SerializeToString())
+
+            return grpc.unary_unary_rpc_method_handler(answer)
+
+    full = Full()
+    server = grpc.server(futures.ThreadPoolExecutor(2), handlers=(full,))
+    channel = Channel(f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}", tf.ConfigProto())
+    server.start()
+    try:
+        endpoint = channel.endpoint()
+        assert endpoint is not None
+        assert (endpoint.task, full.asked) == ("t", 3)
+    finally:
+        channel.close()
+        server.stop(0).wait()

@@ -11,9 +11,10 @@ import pytest
 
 import tensorfleet as tf
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
-from tensorfleet.core import errors
+from tensorfleet.core import attr_value, errors
 from tensorfleet.proto import config_pb2, graph_pb2, worker_pb2
 from tensorfleet_service.devices.task_devices import task_devices
+from tensorfleet_service.graph import attributes
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
 from tensorfleet_service.master.step_future import StepFuture
@@ -217,3 +218,41 @@ def test_more_than_any_memory_holds(master: Master, caplog: pytest.LogCaptureFix
     with pytest.raises(errors.ResourceExhaustedError, match="Out of memory in Fill"):
         ran(master, graph.as_graph_def(), "filled:0")
     assert "defect" not in caplog.text
+
+
+@pytest.mark.parametrize("part", ["name", "op", "device"])
+def test_long_texts_of_nodes(master: Master, part: str) -> None:
+    graph, node = one("Neg")
+    setattr(node, part, "n" * (attributes.MAX_TEXT + 1))
+    with pytest.raises(errors.InvalidArgumentError, match=f"more than {attributes.MAX_TEXT} characters") as e:
+        prepare(master, graph)
+    assert len(e.value.message) < 1000
+
+
+def test_a_long_input_is_not_repeated(master: Master) -> None:
+    graph, node = one("Neg", T=1)
+    node.input.append("n" * (attributes.MAX_TEXT + 1))  # type: ignore[attr-defined]
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"Unknown input node 'nnn.*… \(65537 characters\)"
+    ) as e:
+        prepare(master, graph)
+    assert len(e.value.message) < 1000
+
+
+def test_names_in_a_signature_are_not_repeated(master: Master) -> None:
+    graph, _ = one("NoOp")
+    with pytest.raises(errors.NotFoundError, match="not found") as e:
+        prepare(master, graph, ("n" * (attributes.MAX_TEXT + 1),))
+    assert len(e.value.message) < 1000
+
+
+def test_a_list_has_so_many_values(master: Master, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attr_value, "MAX_ITEMS", 3)
+    for values, refused in (([1] * 3, False), ([1] * 4, True)):
+        graph, node = one("NoOp")
+        node.attr["_own"].list.i.extend(values)  # type: ignore[attr-defined]
+        if not refused:
+            prepare(master, graph)
+            continue
+        with pytest.raises(errors.InvalidArgumentError, match="a list of 4 values, of which there may be 3"):
+            prepare(master, graph)

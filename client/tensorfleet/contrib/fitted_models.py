@@ -116,6 +116,9 @@ class Estimator(FittedEstimator):
             return next(batches)
         return batches if iterate_batches else _examples(batches)
 
+    def _named(self, found: dict[str, Any]) -> dict[str, Any]:
+        return found
+
     def predicted(self, x: Any, batch_size: int | None, outputs: Any) -> Iterator[Any]:
         self._check_fitted()
         return self._batches(self._given(x, None, None, batch_size, 1, False), outputs)

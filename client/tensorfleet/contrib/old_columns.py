@@ -24,6 +24,9 @@ from tensorfleet.feature_column.categorical import HashedCategoricalColumn
 from tensorfleet.feature_column.layers import input_layer
 from tensorfleet.ops.state.variable_scope import variable_scope
 
+# The name of the only feature, where it is given without one.
+UNNAMED = "x"
+
 
 def real_valued_column(
     column_name: str,
@@ -32,11 +35,14 @@ def real_valued_column(
     dtype: Any = dtypes.float32,
     normalizer: Any = None,
 ) -> Any:
-    """Numbers (`tf.contrib.layers.real_valued_column`); `dimension` of each example."""
+    """Numbers (`tf.contrib.layers.real_valued_column`); `dimension` of each example.
+
+    The name "" means the only feature of an estimator that is fitted with an array.
+    """
     if dimension is None:
         raise NotImplementedError("real_valued_column without a dimension is not part of TensorFleet.")
     given = None if default_value is None else default_value
-    return numeric_column(column_name, (dimension,), given, dtype, normalizer)
+    return numeric_column(column_name or UNNAMED, (dimension,), given, dtype, normalizer)
 
 
 def sparse_column_with_hash_bucket(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.contrib.old_columns import UNNAMED
 from tensorfleet.contrib.serving_inputs import receiver_of
 from tensorfleet.estimator import (
     DNNClassifier as NewDNNClassifier,
@@ -18,9 +19,9 @@ from tensorfleet.estimator import (
 from tensorfleet.estimator.inputs import numpy_input_fn
 from tensorfleet.feature_column import numeric_column
 from tensorfleet.graph.graph import Graph
+from tensorfleet.losses import Reduction
 from tensorfleet.ops.nn.activation import relu
 
-_FEATURE = "x"
 # The names that predictions of `tf.estimator` have here.
 _PREDICTIONS = {
     "class_ids": "classes",
@@ -28,6 +29,18 @@ _PREDICTIONS = {
     "logits": "logits",
     "logistic": "logistic",
     "predictions": "scores",
+}
+# The names that metrics of `tf.estimator` have here, where classes are told apart.
+_METRICS = {
+    "average_loss": ["loss"],
+    "global_step": ["global_step"],
+    "accuracy": ["accuracy", "accuracy/threshold_0.500000_mean"],
+    "label/mean": ["labels/actual_label_mean", "accuracy/baseline_label_mean"],
+    "prediction/mean": ["labels/prediction_mean"],
+    "precision": ["precision/positive_threshold_0.500000_mean"],
+    "recall": ["recall/positive_threshold_0.500000_mean"],
+    "auc": ["auc"],
+    "auc_precision_recall": ["auc_precision_recall"],
 }
 
 
@@ -37,7 +50,7 @@ class NotFittedError(ValueError, AttributeError):
 
 def _batched(x: Any, y: Any, batch_size: int | None, epochs: int | None, shuffled: bool) -> Any:
     """An input function of arrays."""
-    features = x if isinstance(x, dict) else {_FEATURE: np.asarray(x)}
+    features = x if isinstance(x, dict) else {UNNAMED: np.asarray(x)}
     features = {key: np.asarray(value) for key, value in features.items()}
     rows = len(next(iter(features.values())))
     return numpy_input_fn(
@@ -53,7 +66,7 @@ def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
     """A column of numbers for an array `[examples, size]`
     (`tf.contrib.learn.infer_real_valued_columns_from_input`)."""
     shape = np.asarray(x).shape
-    return [numeric_column(_FEATURE, shape=shape[1:] or (1,))]
+    return [numeric_column(UNNAMED, shape=shape[1:] or (1,))]
 
 
 def infer_real_valued_columns_from_input_fn(input_fn: Any) -> list[Any]:
@@ -62,7 +75,7 @@ def infer_real_valued_columns_from_input_fn(input_fn: Any) -> list[Any]:
     with Graph().as_default():
         features, _ = input_fn()
         if not isinstance(features, dict):
-            features = {_FEATURE: features}
+            features = {UNNAMED: features}
         return [
             numeric_column(key, shape=features[key].shape.as_list()[1:] or (1,)) for key in sorted(features)
         ]
@@ -123,7 +136,7 @@ class FittedEstimator:
         checkpoint_path: str | None = None,
         hooks: Any = None,
     ) -> dict[str, Any]:
-        """The metrics of arrays, or of an input function."""
+        """The metrics of arrays, or of an input function, by the names of `tf.contrib.learn.MetricKey`."""
         given = self._given(x, y, input_fn, batch_size, 1, False)
         for argument, what in ((metrics, "metrics"), (feed_fn, "a feed_fn")):
             if argument is not None:
@@ -133,7 +146,20 @@ class FittedEstimator:
         found: dict[str, Any] = self.estimator.evaluate(
             given, steps=steps, hooks=hooks, checkpoint_path=checkpoint_path, name=name
         )
-        return found
+        return self._named(found)
+
+    def _named(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Metrics of `tf.estimator` by the names that they have here."""
+        if self._is_classifier:
+            kept = set(found)
+            if "auc" not in kept:  # several classes
+                kept &= {"average_loss", "global_step", "accuracy"}
+        else:
+            kept = {"average_loss", "global_step"}
+        named = {new: found[key] for key in kept & set(_METRICS) for new in _METRICS[key]}
+        if self._is_classifier and "auc" not in kept:
+            del named["accuracy/threshold_0.500000_mean"]
+        return named
 
     def predict_proba(
         self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
@@ -192,7 +218,7 @@ class FittedEstimator:
         """
         exported: bytes = self.estimator.export_savedmodel(
             export_dir_base,
-            receiver_of(serving_input_fn, _FEATURE),
+            receiver_of(serving_input_fn, UNNAMED),
             assets_extra,
             as_text,
             checkpoint_path,
@@ -249,8 +275,8 @@ def keyed_input(input_fn: Callable[[], Any]) -> Callable[[], Any]:
     def keyed() -> Any:
         result = input_fn()
         if isinstance(result, tuple) and not isinstance(result[0], dict):
-            return {_FEATURE: result[0]}, result[1]
-        return result if isinstance(result, (tuple, dict)) else {_FEATURE: result}
+            return {UNNAMED: result[0]}, result[1]
+        return result if isinstance(result, (tuple, dict)) else {UNNAMED: result}
 
     return keyed
 
@@ -433,8 +459,14 @@ class DNNLinearCombinedClassifier(FittedEstimator):
 
 
 def _known(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that `tf.estimator` has, too. Raises NotImplementedError for others with a value."""
+    """The arguments for an estimator of `tf.estimator`, whose loss is a mean here.
+
+    Raises:
+        NotImplementedError: one that it lacks has a value.
+    """
     for name, value in arguments.items():
         if name not in ("config",) and value not in (None, False):
             raise NotImplementedError(f"The argument {name} is not part of TensorFleet; see tf.estimator.")
-    return {name: value for name, value in arguments.items() if name == "config"}
+    given = {name: value for name, value in arguments.items() if name == "config"}
+    # Those of `tf.estimator` sum over a batch, so that each step goes farther.
+    return {**given, "loss_reduction": Reduction.SUM_OVER_BATCH_SIZE}

@@ -36,6 +36,7 @@ NUMBERS = {
 CHOICES = {
     "TENSORFLEET_CUDNN": ("auto", "off"),
     "TENSORFLEET_GPU_GRAPHS": ("off", "auto"),
+    "TENSORFLEET_UNPLACED": ("own", "first"),
 }
 """The variables that hold one of some words; the first one is meant where none is set."""
 

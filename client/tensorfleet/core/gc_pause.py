@@ -24,6 +24,7 @@ _lock = threading.Lock()
 _pauses = 0
 _was_enabled = False
 _leaves_out = False
+_small = 0  # new objects of pauses with few, since they were left out
 _left_out = False  # since the last look at everything
 
 
@@ -77,10 +78,16 @@ def _settle() -> None:
 
     The lists of objects are joined, whatever their lengths; nothing is visited.
     """
-    global _left_out
-    if gc.get_count()[0] < MANY:
-        return
-    if _leaves_out:
+    global _left_out, _small
+    count = gc.get_count()[0]
+    if count < MANY:
+        _small += count
+        if _leaves_out and _small >= MANY:
+            # Many small graphs. What is not left out is little: it is looked at before it is.
+            _small, _left_out = 0, True
+            gc.collect()
+            gc.freeze()
+    elif _leaves_out:
         _left_out = True
         gc.freeze()
     elif not gc.get_freeze_count():

@@ -393,7 +393,7 @@ def _items(
     graph: Graph, key: str, collection: CollectionDef, scope: str | None, variables: dict[bytes, Variable]
 ) -> list[Any]:
     kind = collection.WhichOneof("kind")
-    if kind is None or kind == "any_list":
+    if kind is None:
         return []
     values = list(getattr(collection, kind).value)
     if kind == "node_list":

@@ -39,6 +39,17 @@ _ADVICE = {
     "contrib.keras": "use tf.keras, whose names are those of tf.contrib.keras.api.keras",
 }
 
+BUILT_ON_TENSORFLOW = {
+    **dict.fromkeys(
+        ("horovod", "byteps"),
+        "train on parameter servers, with tf.train.SyncReplicasOptimizer, or reduce gradients with "
+        "tensorfleet.distribute.CollectiveOptimizer (docs/collectives.md)",
+    ),
+    "tensorflow_io": "read files with tf.data, or in Python",
+    "tensorflow_text": "prepare texts in Python before they are fed, or with tf.strings",
+}
+"""Packages whose compiled ops need TensorFlow's own library, and what to do without them."""
+
 
 def advice(name: str) -> str:
     """The way to do without `tf.<name>`, and where to read on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
 from collections.abc import Sequence
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except hook.RedirectError as error:
         print(f"tensorfleet run: {error}", file=sys.stderr)
         return WRONG_USAGE
+    # TensorFlow 1.15's task for nodes without a device, where this process has the session's master.
+    os.environ.setdefault("TENSORFLEET_UNPLACED", "first")
     older_names.put_back()
     older_arrays.put_back()
     if flags.module:

@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from tensorfleet.run import paths, program_files
-from tensorfleet.run.advice import advice
+from tensorfleet.run.advice import BUILT_ON_TENSORFLOW, advice
 
 _LIBRARIES = (*paths.PACKAGES, paths.OURS)
 _MOST_FILES = 1000
@@ -99,6 +99,11 @@ def _value(path: str) -> Any:
     return value
 
 
+def _refuses(value: Any) -> bool:
+    """Whether a function is there only for a better message than that of a missing name: it never returns."""
+    return isinstance(value, FunctionType) and value.__annotations__.get("return") == "NoReturn"
+
+
 class _Reader(ast.NodeVisitor):
     """The reader of one file. A scope maps names to their paths below `tf`, or to None for other values."""
 
@@ -163,6 +168,8 @@ class _Reader(ast.NodeVisitor):
         if (missing := missing_part(path)) is not None:
             whole = "" if missing == path else f", as all of tf.{missing}"
             self._report(line, f"tf.{path}", f"tf.{path} is missing{whole}: {advice(missing)}")
+        elif _refuses(_value(path)):
+            self._report(line, f"tf.{path}", f"tf.{path} only says that it is missing: {advice(path)}")
 
     def _report(self, line: int, name: str, text: str) -> None:
         self._missed += 1
@@ -230,6 +237,10 @@ class _Reader(ast.NodeVisitor):
                     self._add_local(folder, f"{module}.{name}")
                 return
         top = module.partition(".")[0]
+        if top in BUILT_ON_TENSORFLOW:
+            text = f"the module {top} needs TensorFlow's own library: {BUILT_ON_TENSORFLOW[top]}"
+            self._report(line, top, text)
+            return
         try:
             known = find_spec(top) is not None
         except (ImportError, ValueError):  # a module without a spec, such as __main__

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tensorfleet.core.addresses import without_spaces
 from tensorfleet.session.timeouts import (
     CLOSE_SECONDS as CLOSE_SECONDS,
     DEFAULT_CONNECT_SECONDS as DEFAULT_CONNECT_SECONDS,
@@ -87,7 +88,7 @@ class Transport(ABC):
 
 def address_of(target: str) -> str:
     """`host:port` of a target `grpc://host:port`."""
-    return target.split("://", 1)[1]
+    return without_spaces(target.split("://", 1)[1])
 
 
 def connect_seconds(config: ConfigProto) -> float:

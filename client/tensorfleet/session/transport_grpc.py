@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import secrets
+import time
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -41,6 +43,8 @@ _CHANNEL_OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
 _PROBE_SECONDS = 1.0
+_AGAIN_SECONDS = 0.2
+_ENDED_BY_GRPC = "CANCELLED"
 CREATE_GRACE_SECONDS = 5.0
 
 _Response = TypeVar("_Response", bound=Message)
@@ -192,8 +196,18 @@ class Channel:
         if self.answered:
             return self.call(method, request, response, timeout)
         limit = connect_seconds(self._config)
+        end = time.monotonic() + (timeout or limit)
         try:
-            result = self.call(method, request, response, timeout or limit, wait=timeout or limit)
+            while True:
+                try:
+                    left = max(end - time.monotonic(), _AGAIN_SECONDS)
+                    result = self.call(method, request, response, left, wait=left)
+                    break
+                except errors.CancelledError as error:
+                    # gRPC itself ends calls so, unseen by the task, where too many have come before them.
+                    if error.message != _ENDED_BY_GRPC or time.monotonic() + _AGAIN_SECONDS >= end:
+                        raise
+                    time.sleep(_AGAIN_SECONDS * (0.5 + random.random()))
         except errors.DeadlineExceededError as error:
             raise self._absent(limit, error) from None
         except errors.OpError as error:

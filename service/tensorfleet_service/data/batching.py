@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
-from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run, many, taken
+from tensorfleet_service.data.dataset import PIECE, Dataset, Element, Rows, Run, many, taken
 from tensorfleet_service.data.position import Position
 
 
@@ -24,6 +24,7 @@ class Batch(Dataset):
         super().__init__(source)
         if size < 1:
             raise errors.InvalidArgumentError(None, None, "Batch size must be greater than zero.")
+        self.blocks = self.blocks or size > PIECE  # elements for one batch
         self._size = size
         self._drop = drop_remainder
 
@@ -102,6 +103,7 @@ class PaddedBatch(Dataset):
         super().__init__(source)
         if size < 1:
             raise errors.InvalidArgumentError(None, None, "Batch size must be greater than zero.")
+        self.blocks = self.blocks or size > PIECE  # elements for one batch
         self._size = size
         self._shapes = [tuple(shape) for shape in shapes]
         self._values = values

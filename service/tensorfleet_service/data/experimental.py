@@ -34,21 +34,30 @@ class Listed(Dataset):
 class Unbatch(Dataset):
     """The rows of the elements, each an element (`UnbatchDataset`)."""
 
+    def __init__(self, source: Dataset) -> None:
+        super().__init__(source)
+        self.blocks = True  # there may be elements without a row, in any number
+
     def items(self, run: Run) -> Iterator[Element]:
-        return _Unbatching(self.source.elements(run))
+        return _Unbatching(run, self.source.elements(run))
 
 
 class _Unbatching(Position):
-    __slots__ = ("_elements", "_ready")
+    __slots__ = ("_elements", "_ready", "_run")
     PARTS = ("_elements",)
     STATE = ("_ready",)
 
-    def __init__(self, elements: Iterator[Element]) -> None:
+    def __init__(self, run: Run, elements: Iterator[Element]) -> None:
+        self._run = run
         self._elements = elements
         self._ready: deque[Element] = deque()
 
     def __next__(self) -> Element:
+        empty = 0
         while not self._ready:
+            empty += 1
+            if not empty % CHECKED:
+                self._run.check()
             element = next(self._elements)
             lengths = set()
             for value in element:
@@ -362,17 +371,19 @@ class SparseBatch(Dataset):
         if size < 1:
             raise _invalid("Batch size must be greater than zero.")
         self.size = size
+        self.blocks = self.blocks or size > CHECKED  # elements for one batch
         self._row_shape = [int(d) for d in row_shape]
 
     def items(self, run: Run) -> Iterator[Element]:
-        return _SparseBatching(self.source.elements(run), self.size, self._row_shape)
+        return _SparseBatching(run, self.source.elements(run), self.size, self._row_shape)
 
 
 class _SparseBatching(Position):
-    __slots__ = ("_elements", "_row_shape", "_size")
+    __slots__ = ("_elements", "_row_shape", "_run", "_size")
     PARTS = ("_elements",)
 
-    def __init__(self, elements: Iterator[Element], size: int, row_shape: list[int]) -> None:
+    def __init__(self, run: Run, elements: Iterator[Element], size: int, row_shape: list[int]) -> None:
+        self._run = run
         self._elements = elements
         self._size = size
         self._row_shape = row_shape
@@ -380,6 +391,8 @@ class _SparseBatching(Position):
     def __next__(self) -> Element:
         found: list[Any] = []
         while len(found) < self._size:
+            if found and not len(found) % CHECKED:
+                self._run.check()
             try:
                 (value,) = next(self._elements)
             except StopIteration:

@@ -76,7 +76,11 @@ class _Repeating(Position):
     def many(self, count: int) -> list[Any]:
         """The next items, at most those of one repetition."""
         found: list[Any] = []
+        turns = 0
         while len(found) < count:
+            turns += 1
+            if not turns % CHECKED:
+                self._run.check()
             try:
                 found.append(next(self))
             except StopIteration:

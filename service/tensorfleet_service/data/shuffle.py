@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorfleet.core import errors
-from tensorfleet_service.data.dataset import Dataset, Run, many
+from tensorfleet_service.data.dataset import CHECKED, PIECE, Dataset, Run, many
 from tensorfleet_service.data.position import Position, State
 from tensorfleet_service.data.sequence import Sequence
 from tensorfleet_service.state import philox
@@ -41,6 +41,7 @@ class Shuffle(Sequence):
         if not seed and not seed2:
             seed, seed2 = secrets.randbits(63), secrets.randbits(63)
         self._size = size
+        self.blocks = self.blocks or size > PIECE  # items for the first one
         self._seeds = seed, seed2
         self._reshuffle = reshuffle
         self.begin()
@@ -110,6 +111,8 @@ class _Shuffling(Position):
                 while len(buffer) < size:
                     buffer.append(next(self._items))
                     self._left += 1
+                    if not self._left % CHECKED:
+                        self._run.check()
                 if self._left < size:
                     buffer[(self._start + self._left) % size] = next(self._items)
                     self._left += 1

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet.core import dtypes, errors
+from tensorfleet.core import dtypes, errors, gc_pause
 from tensorfleet_service.devices.scope import Scope
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.executor.execution import Execution
@@ -89,7 +89,7 @@ class Op:
         self.strings = any(dtype is dtypes.string for dtype in node.output_types)
         # The inputs of a Merge that enter a loop: if such an input is dead, no other one will come.
         self.enter_slots = {i for i, (s, _) in enumerate(node.inputs) if s.op in ("Enter", "RefEnter")}
-        self.name = node.attrs["frame_name"].decode() if self.kind == "Enter" else ""
+        self.name = node.attrs["frame_name"].decode(errors="replace") if self.kind == "Enter" else ""
 
 
 class LoopOp(Op):
@@ -225,12 +225,13 @@ class DataflowPlan(Timed):
         self._whole: OpGraph | None = None if self._compiled else self.graph
         large.keep(self, len(nodes))
 
-    def __del__(self) -> None:
+    def __del__(self, discard: Callable[..., None] = large.discard) -> None:
         graph, whole = getattr(self, "graph", None), getattr(self, "_whole", None)
         ops = [each.ops for each in (graph, whole) if each is not None]
-        for op in itertools.chain.from_iterable(ops):
-            op.outputs, op.controls = [], []  # which may be a cycle
-        large.discard(self, (self.nodes,), [*ops, getattr(self, "_kernels", {})])
+        for own in ops:
+            for op in own:
+                op.outputs, op.controls = [], []  # which may be a cycle
+        discard(self, (self.nodes,), [*ops, getattr(self, "_kernels", {})])
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -241,7 +242,8 @@ class DataflowPlan(Timed):
         """All ops, including those of compiled loops, for traces."""
         found = self._whole
         if found is None:
-            found = self._whole = OpGraph(self.nodes, self._kernels, self.moves, [])
+            with gc_pause.paused():
+                found = self._whole = OpGraph(self.nodes, self._kernels, self.moves, [])
         return found
 
     def sources(self) -> list[str]:

@@ -57,9 +57,12 @@ def gradient_body(nodes: Sequence[Node], function: str) -> list[Node]:
             return _differentiated(graph, args, results, inner, function)
     finally:
         # Operations, their tensors and the graph refer to each other, and nobody waits for the collector.
-        for op in graph.get_operations():
+        operations = graph.get_operations()
+        for op in operations:
             op.inputs, op.outputs = (), []
         vars(graph).clear()
+        while operations:  # one by one, as others run meanwhile
+            operations.pop()
 
 
 def _differentiated(

@@ -39,7 +39,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet.core import errors
+from tensorfleet.core import errors, gc_pause
 from tensorfleet_service.executor.captured_steps import captures, replayed
 from tensorfleet_service.executor.compiled_text import CompiledText
 from tensorfleet_service.executor.node_kernels import StatefulKernels
@@ -117,10 +117,10 @@ class Plan(Timed):
         self._traced: CompiledText | None = None
         large.keep(self, len(nodes))
 
-    def __del__(self) -> None:
+    def __del__(self, discard: Callable[..., None] = large.discard) -> None:
         writer = getattr(self, "_writer", None)
         if writer is not None:
-            large.discard(self, (self.nodes,), writer.containers())
+            discard(self, (self.nodes,), writer.containers())
 
     @property
     def source(self) -> str:
@@ -132,7 +132,8 @@ class Plan(Timed):
         # The code with clocks is compiled only when it is asked for.
         found = self._traced
         if found is None:
-            found = self._traced = self._writer.compile(traced=True)
+            with gc_pause.paused():
+                found = self._traced = self._writer.compile(traced=True)
         origins = found.origins
         return self._scoped(found.function), lambda e: explain(e, origins)
 

@@ -33,6 +33,7 @@ from tensorfleet_service.executor.statements import (
     delete,
     dereferences,
 )
+from tensorfleet_service.graph import large
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression
 from tensorfleet_service.threads.future import Future
 
@@ -137,7 +138,9 @@ class PlanWriter:
         text = _Text(self, traced, instead)
         for position, node in enumerate(self.nodes):
             text.add_node(position, node)
-        return text.functions(), text.names
+        functions = text.functions()
+        text.end()
+        return functions, text.names
 
 
 class _Text:
@@ -185,6 +188,10 @@ class _Text:
         head = "def run(t, a, p):" if self._parts else "def run(t, a):"
         whole = "\n".join((head, *self._body, end, ""))
         return [*(self._parts.made if self._parts else ()), (whole, [NOWHERE, NOWHERE, *self._lines])]
+
+    def end(self) -> None:
+        """Drops what it knows of each node."""
+        large.empty(self._slots, self._last_use)
 
     def add_node(self, position: int, node: Node) -> None:
         """Adds the lines of a node; those of a group at its last node."""

@@ -29,7 +29,7 @@ LARGE = 1 << 12
 FEW = 1 << 13
 """Number of nodes, of all that is alive, up to which the collector may look at everything."""
 
-_alive: dict[int, int] = {}  # the nodes of large owners, by identity; each change is one call, without a lock
+_alive: dict[int, int] = {}  # the nodes of owners, by identity; each change is one call, without a lock
 _discarded: deque[tuple[Any, ...]] = deque()
 _at_work = _thread.allocate_lock()
 
@@ -52,10 +52,16 @@ def end(nodes: list[Node]) -> None:
         take_apart(nodes)
 
 
+def empty(*containers: list[Any] | dict[Any, Any]) -> None:
+    """Drops what is in containers that nobody uses any more, item by item if it is much."""
+    for container in containers:
+        if len(container) >= LARGE:
+            _empty(container)
+
+
 def keep(owner: object, size: int) -> None:
-    """Counts the nodes of a large owner, until it calls `discard`; those of a known one anew."""
-    if size >= LARGE:
-        _alive[id(owner)] = size
+    """Counts the nodes of an owner, until it calls `discard`; those of a known one anew."""
+    _alive[id(owner)] = size
 
 
 def discard(
@@ -67,7 +73,9 @@ def discard(
         nodes: containers of nodes that nobody else uses.
         more: other lists and dicts of its own.
     """
-    was_large = _alive.pop(id(owner), None) is not None
+    if _alive is None:
+        return  # the interpreter has let go of this module: the process ends
+    was_large = _alive.pop(id(owner), 0) >= LARGE
     graphs, others = tuple(nodes), tuple(more)
     if not was_large and sum(map(len, graphs)) + sum(map(len, others)) < LARGE:
         for container in graphs:

@@ -28,6 +28,7 @@ _LOOKED_AT = 64
 _MAX_DEPTH = 8
 """Messages within messages that are read in pieces; what is deeper is read by one call."""
 
+_SHORT = 1 << 15  # bytes; more than a field with a length of two bytes has
 _LENGTH = 2  # the wire type of what comes with its length
 _FIXED = {
     FieldDescriptor.TYPE_DOUBLE: 8,
@@ -51,25 +52,44 @@ def parse(message: type[_Message], data: bytes) -> _Message:
     if len(data) < 2 * PIECE:
         return message.FromString(data)
     made = message()
-    _merge(made, data, 0, len(data), 0)
+    merge(made, data)
     return made
+
+
+def merge(made: Message, data: bytes) -> None:
+    """Merges the fields in bytes into a message. Raises as `parse`."""
+    _merge(made, data, 0, len(data), 0)
 
 
 def _merge(made: Any, data: bytes, begin: int, end: int, depth: int) -> None:
     """Merges the fields in `data[begin:end]`."""
     fields = made.DESCRIPTOR.fields_by_number
-    done = begin
-    for tag, first, content, after in _fields(data, begin, end):
-        field = fields.get(tag >> 3) if after - content > PIECE and tag & 7 == _LENGTH else None
-        if field is None or depth == _MAX_DEPTH:
-            if after - done >= PIECE:
-                made.MergeFromString(data[done:after])
-                done = after
-            continue
-        if done < first:
-            made.MergeFromString(data[done:first])
-        _merge_large(made, field, data, first, content, after, depth)
-        done = after
+    done = at = begin
+    while True:
+        # The quick way over what nearly all fields are: a tag of one byte, and a length of one or two.
+        stop = min(done + PIECE, end - _SHORT)
+        while at < stop and data[at] & 0x87 == _LENGTH:
+            size = data[at + 1]
+            if size < 0x80:
+                at += size + 2
+            elif data[at + 2] < 0x80:
+                at += (size & 0x7F) + (data[at + 2] << 7) + 3
+            else:
+                break
+        if at - done < PIECE:
+            found = next(_fields(data, at, end), None)
+            if found is None:
+                break
+            tag, first, content, at = found
+            field = fields.get(tag >> 3) if at - content > PIECE and tag & 7 == _LENGTH else None
+            if field is not None and depth < _MAX_DEPTH:
+                if done < first:
+                    made.MergeFromString(data[done:first])
+                _merge_large(made, field, data, first, content, at, depth)
+                done = at
+        if at - done >= PIECE:
+            made.MergeFromString(data[done:at])
+            done = at
     if done < end:
         made.MergeFromString(data[done:end])  # and says what is wrong with what is no field
 

@@ -137,7 +137,10 @@ class SessionGraph:
 
 def _check_function(function: function_pb2.FunctionDef) -> None:
     """Raises InvalidArgumentError for a function with what only the runtime may put into one."""
+    _check_length("a function", function.signature.name)
     for node_def in function.node_def:
+        if len(node_def.name) > MAX_TEXT:
+            _check_length("an op", node_def.name)
         if node_def.op in INTERNAL_OPS:
             message = (
                 f"Op type '{node_def.op}' is for the runtime alone and may not be in function "
@@ -190,3 +193,10 @@ def check_partition(nodes: Sequence[Node]) -> None:
                 except UnicodeDecodeError:
                     message = f"Attribute '{name}' is not valid text: {value!r}{at(node.name)}"
                     raise InvalidArgumentError(None, None, message) from None
+
+
+def _check_length(what: str, name: str) -> None:
+    """Raises InvalidArgumentError for a name that is too long."""
+    if len(name) > MAX_TEXT:
+        message = f"The name of {what} has more than {MAX_TEXT} characters: {name[:100]}"
+        raise InvalidArgumentError(None, None, message)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.values import invalid, shape_text, string_vector
+from tensorfleet_service.kernels.values import ints, invalid, shape_text, string_vector
 from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
@@ -124,7 +124,7 @@ def check(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
 
 def sizes_of(shape: Any) -> list[int]:
     """A shape as integers. Raises InvalidArgumentError where one is negative."""
-    sizes = [int(size) for size in shape]
+    sizes = ints(np.asarray(shape))
     for i, size in enumerate(sizes):
         if size < 0:
             raise invalid(f"Shape dimension {i} must be non-negative, but is {size}")

@@ -140,8 +140,11 @@ def results(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values) or None
 
 
-MOST_NUMBERS = 1 << 16
-"""The most numbers of a shape, of axes or the like; an array has 64 dimensions at most."""
+MOST_NUMBERS = 1 << 12
+"""The most numbers of a shape, of axes or the like; an array has 64 dimensions at most.
+
+The product of a million numbers has as many digits, and takes minutes.
+"""
 
 
 def ints(value: Any) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tensorfleet.core import errors
+from tensorfleet.core.environment import choice
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.executor.evaluate import evaluate_node
 from tensorfleet_service.executor.feed_layout import task_of
@@ -66,6 +67,10 @@ class GraphWork:
         self._meter = meter
         devices = [device for member in members for device in member.devices]
         self._devices = [device.name for device in devices]
+        # The master's own device is the first of them. TensorFlow 1.15 takes the first one by name, so that
+        # nodes without a device are on one task for all sessions of a cluster, and share their state there.
+        own = choice("TENSORFLEET_UNPLACED") == "own"
+        self._default_device = self._devices[0] if own else min(self._devices)
         self._incarnations = {device.name: device.incarnation for device in devices}
         self._has_gpu = any(device.device_type == "GPU" for device in devices)
         self._inliner: Inliner | None = None
@@ -127,7 +132,7 @@ class GraphWork:
     def _place(self, nodes: list[Node]) -> None:
         soft = self._config.allow_soft_placement
         kernels = has_gpu_kernel if self._has_gpu else None
-        place(nodes, self._devices, self._devices[0], soft, kernels)
+        place(nodes, self._devices, self._default_device, soft, kernels)
 
 
 def _end_old(old: list[Node], *new: Sequence[Node]) -> None:

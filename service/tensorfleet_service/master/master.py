@@ -40,6 +40,7 @@ class Master:
         reset_members: clears containers on the tasks; called with the containers' names.
         report: gets placements that a client wants to see; by default they are logged.
         meter: counts steps, if there are metrics.
+        defaults: what sessions have that their own configuration does not say.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class Master:
         reset_members: Callable[[Sequence[str]], None],
         report: Callable[[str], None] = log.info,
         meter: MasterMeter | None = None,
+        defaults: ConfigProto | None = None,
     ) -> None:
         self.sessions_created = 0
+        self._defaults = defaults or ConfigProto()
         self._meter = meter
         self._join = join
         self._report = report
@@ -75,6 +78,9 @@ class Master:
         if self._draining:
             raise errors.UnavailableError(None, None, "The server is shutting down and takes no new sessions")
         handle = secrets.token_hex(8)
+        own, config = config, ConfigProto()
+        config.CopyFrom(self._defaults)
+        config.MergeFrom(own)
         if account is not None:
             self._make_room(account)
             account.open_session()

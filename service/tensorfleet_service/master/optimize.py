@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
 from tensorfleet_service.executor.patterns import FUSES, PATTERNS
+from tensorfleet_service.graph import large
 from tensorfleet_service.graph.copies import NodeCopies
 from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 from tensorfleet_service.master import folding
@@ -84,7 +85,9 @@ def _rewritten(
     for node in nodes:
         work.add(node)
     work.close_loops()
-    return work.alive(nodes)
+    found = work.alive(nodes)
+    work.end()
+    return found
 
 
 class _Rewrite:
@@ -297,6 +300,11 @@ class _Rewrite:
             return self._reached(alive)
         found.reverse()
         return found
+
+    def end(self) -> None:
+        """Drops what it knows of each node."""
+        large.empty(self.order, self._equal, self._kinds, self._kind_of, self._constants)
+        large.empty(self._copies, self._outputs)
 
     def _reached(self, alive: set[Node]) -> list[Node]:
         """The new nodes that others need, where edges lead backwards, too."""

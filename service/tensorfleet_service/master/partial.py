@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet.core import errors
-from tensorfleet_service.master.prune import after, prune
+from tensorfleet.core import errors, gc_pause
+from tensorfleet_service.graph import large
 from tensorfleet_service.master.step import MasterStep
 from tensorfleet_service.net import limits
 
@@ -67,15 +67,22 @@ class _PartialRun:
         self, session: MasterSession, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
     ) -> None:
         self._session = session
+        feeds, fetches = tuple(feeds), tuple(fetches)  # a message makes their texts anew each time
         self._declared_feeds, self._declared_fetches = frozenset(feeds), frozenset(fetches)
         self._feeds = set(feeds)
         self._fetches = dict.fromkeys(fetches)
         self._targets = list(targets)
-        self._whole = prune(session.graph, list(feeds), list(fetches), list(targets))
+        self._whole: list[Node] = []
+        with gc_pause.paused():
+            self._whole += session.pruned(feeds, fetches, targets)
+        large.keep(self, len(self._whole))
         self._values: dict[str, Any] = {}  # fed values and kept results, by tensor name
         self._ran: set[str] = set()
         self._failed: errors.OpError | None = None
         self._lock = threading.Lock()
+
+    def __del__(self, discard: Callable[..., None] = large.discard) -> None:
+        discard(self, (getattr(self, "_whole", ()),))
 
     def run(self, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone) -> tuple[MasterStep, bool]:
         """Starts a part; its step, and whether it is the last one."""
@@ -93,9 +100,9 @@ class _PartialRun:
             extra: list[str] = []
             signature = None
             if wanted or targets:
-                nodes = prune(after(self._session.graph, ran), known, wanted, targets)
-                self._check_fed(nodes, fetches, self._feeds.difference(feeds))
-                extra = [name for name in self._frontier(nodes, set(known)) if name not in wanted]
+                with gc_pause.paused():
+                    missing = self._feeds.difference(feeds)
+                    extra = self._left_for_others(known, wanted, targets, ran, fetches, missing)
                 signature = self._session.prepare(tuple(known), (*wanted, *extra), tuple(targets), ran)
             self._feeds.difference_update(feeds)
             self._values.update(feeds)
@@ -117,6 +124,24 @@ class _PartialRun:
             step.start(())
             return step, last
         return self._session.start(signature, values, end, may_block=False), last
+
+    def _left_for_others(
+        self,
+        known: Sequence[str],
+        wanted: Sequence[str],
+        targets: Sequence[str],
+        ran: frozenset[str],
+        fetches: Sequence[str],
+        missing: set[str],
+    ) -> list[str]:
+        """The tensors that a part has to return beside those that are wanted, as later parts need them."""
+        nodes = self._session.pruned(known, wanted, targets, ran)
+        try:
+            self._check_fed(nodes, fetches, missing)
+            own = set(wanted)
+            return [name for name in self._frontier(nodes, set(known)) if name not in own]
+        finally:
+            large.end(nodes)
 
     def _check_fed(self, nodes: Sequence[Node], fetches: Sequence[str], missing: set[str]) -> None:
         for node in nodes:

@@ -25,6 +25,7 @@ from tensorfleet_service.master.declared import declared_variables
 from tensorfleet_service.master.gate import Gate
 from tensorfleet_service.master.graph_work import Cut, GraphWork
 from tensorfleet_service.master.members import LocalMember, Member, Registered
+from tensorfleet_service.master.prune import after, prune
 from tensorfleet_service.master.registration import register
 from tensorfleet_service.master.running_steps import RunningSteps
 from tensorfleet_service.master.signature import MasterSignature
@@ -33,6 +34,7 @@ from tensorfleet_service.tracing.meter import MasterMeter, timed
 
 if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
+    from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.security.quotas import Account
 
 log = logging.getLogger(__name__)
@@ -145,6 +147,26 @@ class MasterSession:
             if self._meter is not None and self._gate.refusal is None:
                 self._meter.prepare_errors.add(e.error_code)
             raise
+
+    def pruned(
+        self,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        ran: frozenset[str] = frozenset(),
+    ) -> list[Node]:
+        """Copies of the nodes that a signature runs, as they are in the session's graph.
+
+        Raises:
+            OpError: a name is unknown, or the session is closed.
+        """
+        with self._lock:
+            self._gate.check()
+            graph = after(self.graph, ran)
+            nodes = prune(graph, feeds, fetches, targets)
+            if graph is not self.graph:
+                large.end(list(graph.nodes.values()))
+            return nodes
 
     def prepared(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]

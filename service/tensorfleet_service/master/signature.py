@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.graph import large
 from tensorfleet_service.master.members import LocalMember, Registered
 
@@ -34,6 +35,7 @@ class MasterSignature:
 
     __slots__ = (
         "_expected",
+        "_task",
         "direct",
         "feeds",
         "fetches",
@@ -57,6 +59,7 @@ class MasterSignature:
         self.fetches = fetches
         self.parts = list(parts)
         self.graphs = graphs
+        self._task = next((part.member.task for part in parts if part.member.is_local), "")
         large.keep(self, sum(len(nodes) for _, nodes in graphs))
         self.key = key
         args = [node for _, nodes in graphs for node in nodes if node.op == "_Arg"]
@@ -72,8 +75,13 @@ class MasterSignature:
                 self.reorder_args = plans[0].args != list(range(feeds))
                 self.reorder_rets = plans[0].rets != list(range(fetches))
 
-    def __del__(self) -> None:
-        large.discard(self, [nodes for _, nodes in getattr(self, "graphs", ())])
+    def __del__(
+        self, discard: Callable[..., None] = large.discard, task_of: Callable[[str], str] = task_of
+    ) -> None:
+        graphs = getattr(self, "graphs", ())
+        # The nodes of the master's own task are those of plans, which may still run, and end with these.
+        others = [nodes for device, nodes in graphs if task_of(device) != self._task]
+        discard(self, others, [nodes for _, nodes in graphs])
 
     def check_feeds(self, values: Sequence[Any]) -> None:
         """Raises InvalidArgumentError for fed values of a client with other dtypes than the signature's."""

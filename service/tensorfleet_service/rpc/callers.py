@@ -13,6 +13,7 @@ import os
 import resource
 import socket
 import threading
+import time
 from collections import Counter
 
 from tensorfleet_service.net import limits
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 BUSY_SECONDS = 0.1  # time until the next check, while there are too many
+MAX_CALLS, CALLS_SECONDS = 32, 10.0  # of a connection of which no call was let in: for more it is ended
 _DESCRIPTORS = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
 _FOR_STRANGERS = 4  # one descriptor in four may be a stranger's
 _REMEMBERED = 10_000
@@ -44,19 +46,39 @@ class Callers:
         self._ages: dict[_Place, int] = {}  # the number of the check that first saw a connection
         self._looks = 0
         self._many = False
+        self._calls: Counter[str] = Counter()  # of strangers, by peer
+        self._calls_since = 0.0
 
-    def heard(self, peer: str, let_in: bool) -> None:
-        """Notes a call, given gRPC's name of the other side, and whether that was let in."""
-        if not self._heard.get(peer):
-            with self._lock:
-                self._heard[peer] = let_in
+    def heard(self, peer: str, let_in: bool, port: int = 0) -> None:
+        """Notes a call, given gRPC's name of the other side, and whether that was let in.
+
+        A stranger that calls and calls loses its connection to `port`, and with it what gRPC has of its
+        calls: they would come before everybody else's.
+        """
+        if self._heard.get(peer):
+            return
+        with self._lock:
+            self._heard[peer] = let_in
+            if let_in or not port:
+                self._calls.pop(peer, None)
+                return
+            now = time.monotonic()
+            if now - self._calls_since > CALLS_SECONDS:
+                self._calls.clear()
+                self._calls_since = now
+            self._calls[peer] += 1
+            if self._calls[peer] <= MAX_CALLS:
+                return
+            del self._calls[peer]
+        for descriptor in _descriptors():
+            place = _caller(descriptor, port)
+            if place is not None and _name(place) == peer:
+                _end(descriptor, place)
+                return
 
     def look(self, port: int) -> float:
         """Ends connections of strangers if there are too many; returns the seconds until the next check."""
-        try:
-            descriptors = [int(name) for name in os.listdir(_DESCRIPTORS)]
-        except OSError:  # such as without a free descriptor for the check
-            descriptors = list(range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+        descriptors = _descriptors()
         if len(descriptors) <= self._most and len(self._heard) < _REMEMBERED:
             return LOOK_SECONDS
         self._looks += 1
@@ -101,6 +123,14 @@ class Callers:
             while len(found) > share:
                 surplus.append(found.pop())
         return surplus
+
+
+def _descriptors() -> list[int]:
+    """Those of this process."""
+    try:
+        return [int(name) for name in os.listdir(_DESCRIPTORS)]
+    except OSError:  # such as without a free descriptor for the check
+        return list(range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
 
 
 def _share(counts: list[int], most: int) -> int:

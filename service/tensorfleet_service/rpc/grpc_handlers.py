@@ -61,6 +61,7 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
         self._guard = guard
         self._memory = RequestMemory(max_message)
         self.callers = Callers()
+        self.port = 0  # once it is known
         self._by_token: dict[Call, Reply] = {}  # the calls under way of those who have shown a token
         self._methods: dict[str, grpc.RpcMethodHandler] = {}
         for name, (request, function) in methods.items():
@@ -86,11 +87,13 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
         """
 
         async def serve(_: Any, context: Any) -> bytes:
+            peer = peer_of(context)
             try:
                 await self._asked(name, context)
                 call = Call(name, context, self._pool, self._guard)
-                self.callers.heard(call.peer, self._guard.reads(name))
+                self._heard(peer, self._guard.reads(name))
             except Exception as e:
+                self._heard(peer, False)
                 _fail(context, as_op_error(e, name))
                 return b""
             loop = asyncio.get_running_loop()
@@ -142,6 +145,9 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
 
         self._methods[name] = grpc.stream_unary_rpc_method_handler(serve)
 
+    def _heard(self, peer: str, let_in: bool) -> None:
+        self.callers.heard(peer, let_in, self.port)
+
     def check_principals(self) -> None:
         """Ends the calls of those whose tokens are not accepted any more, and with them their steps."""
         for call, reply in self._by_token.copy().items():
@@ -165,7 +171,7 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
             _fail(context, as_op_error(e, CONNECT))
             return
         finally:
-            self.callers.heard(peer, False)
+            self._heard(peer, False)
         if self._stopped:
             _fail(context, errors.UnavailableError(None, None, "The task is shutting down"))
             return
@@ -255,11 +261,13 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
         self, name: str, function: Callable[[bytes, Call, Send], None]
     ) -> Callable[..., Awaitable[None]]:
         async def serve(_: Any, context: Any) -> None:
+            peer = peer_of(context)
             try:
                 await self._asked(name, context)
                 call = Call(name, context, self._pool, self._guard)
-                self.callers.heard(call.peer, self._guard.reads(name))
+                self._heard(peer, self._guard.reads(name))
             except Exception as e:
+                self._heard(peer, False)
                 _fail(context, as_op_error(e, name))
                 return
             loop = asyncio.get_running_loop()

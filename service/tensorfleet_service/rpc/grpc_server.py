@@ -101,6 +101,7 @@ class GrpcServer:
             self.port: int = grpc_loop.wait_for(self._bind(address), START_SECONDS)
         except (OSError, RuntimeError) as e:
             raise errors.UnknownError(None, None, f"Could not start gRPC server: {address}: {e}") from None
+        self._handlers.port = self.port
         self._address = f"{address.rpartition(':')[0]}:{self.port}"
 
     async def _bind(self, address: str) -> int:

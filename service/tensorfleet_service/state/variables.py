@@ -17,6 +17,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet.wire.buffers import copied
 
 DEFAULT_CONTAINER = "localhost"
 
@@ -140,7 +141,7 @@ class Variable:
                 elif isinstance(value, np.generic):
                     current = value
                 elif value.ndim or not isinstance(value, np.ndarray) or value.dtype.hasobject:
-                    current = value.copy()
+                    current = copied(value) if type(value) is np.ndarray else value.copy()
                 else:
                     current = value[()]
             finally:
@@ -201,7 +202,7 @@ class Variable:
                 return np.array(current)
             if _is_free(_references(current), current) and current.flags.c_contiguous:
                 return current
-            return current.copy()
+            return copied(current) if type(current) is np.ndarray else current.copy()
         except BaseException:
             self._value = current  # after an error, such as want of memory, the variable keeps its value
             raise

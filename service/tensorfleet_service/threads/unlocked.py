@@ -79,11 +79,11 @@ def unique(values: Array) -> tuple[Array, Array, Array, Array]:
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    new = np.ones(ordered.size, np.intp)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:], casting="unsafe")
+    new = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     starts = np.flatnonzero(new)
     inverse = np.empty(ordered.size, np.intp)
-    inverse[order] = np.cumsum(new) - 1
+    inverse[order] = np.cumsum(new.astype(np.intp)) - 1
     return ordered[starts], order[starts], inverse, np.diff(starts, append=ordered.size)
 
 

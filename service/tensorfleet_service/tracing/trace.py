@@ -23,14 +23,15 @@ class StepTrace:
 
     def __init__(self, devices: Iterable[str] = ()) -> None:
         self._devices = devices
-        self._records: list[tuple[Node, int, int, Any, int]] = []
+        # Node, start, end, shape, size and thread of each: the collector would look at a tuple for each.
+        self._records: list[Any] = []
         self._merged: list[StepStats] = []
 
     def record(self, node: Node, start: int, end: int, value: Any) -> None:
         """Notes that a node ran from `start` to `end` (nanoseconds since the epoch) and made `value`."""
         shape = getattr(value, "shape", None)
         size = getattr(value, "nbytes", 0)
-        self._records.append((node, start, end, (shape, size), threading.get_ident()))
+        self._records += (node, start, end, shape, size, threading.get_ident())
 
     def merge(self, stats: StepStats) -> None:
         """Adds the records of another task."""
@@ -42,7 +43,9 @@ class StepTrace:
             result = StepStats()
         threads: dict[int, int] = {}
         devices: dict[str, DeviceStepStats] = {}
-        for node, start, end, (shape, size), thread in sorted(self._records, key=lambda record: record[1]):
+        records = self._records
+        for place in sorted(range(0, len(records), 6), key=lambda place: records[place + 1]):
+            node, start, end, shape, size, thread = records[place : place + 6]
             device = devices.get(node.assigned)
             if device is None:
                 device = devices[node.assigned] = result.dev_stats.add(device=node.assigned)
@@ -52,7 +55,7 @@ class StepTrace:
             if node.output_types:
                 output = stats.output.add(slot=0)
                 description = output.tensor_description
-                description.dtype = node.output_types[0].base.enum  # type: ignore[assignment]
+                description.dtype = node.output_types[0].base.enum
                 description.shape.CopyFrom(shapes.to_proto(shape))
                 description.allocation_description.requested_bytes = size
                 description.allocation_description.allocated_bytes = size

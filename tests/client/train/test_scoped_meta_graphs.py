@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.protobuf.any_pb2 import Any as AnyMessage
 
 import tensorfleet as tf
 
@@ -85,3 +86,15 @@ def test_a_second_import_has_variables_and_a_saver_of_its_own(tmp_path: Path) ->
         second.restore(session, path)
         assert session.run("same_1/v:0") == 1.5
         assert list(session.run(tf.report_uninitialized_variables())) == [b"same/v"]
+
+
+def test_collected_messages_come_back() -> None:
+    note = AnyMessage(type_url="type.googleapis.com/notes.Note", value=b"text")
+    with tf.Graph().as_default():
+        tf.constant(1.0)
+        tf.add_to_collection("notes", note)
+        meta_graph = tf.train.export_meta_graph()
+    for scope in (None, "inner"):
+        with tf.Graph().as_default():
+            tf.train.import_meta_graph(meta_graph, import_scope=scope)
+            assert tf.get_collection("notes") == [note]

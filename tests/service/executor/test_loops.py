@@ -50,6 +50,16 @@ def run(text: str, fetches: list[str], feeds: dict[str, Any]) -> list[Any]:
 # ------------------------------------------------------------------------------------------------ the code
 
 
+@pytest.mark.parametrize("limit", ["MAX_LINES", "MAX_TEXT"])
+def test_a_long_loop_runs_op_by_op(
+    compiled: list[CompiledLoop], monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Its code would be compiled by one call."""
+    monkeypatch.setattr(loops, limit, 10)
+    assert run(ARGS + COUNT, ["f_exit:0"], {"x:0": 2, "n:0": 7}) == [7]
+    assert not compiled
+
+
 def test_the_code_of_a_loop(compiled: list[CompiledLoop]) -> None:
     assert run(ARGS + COUNT, ["f_exit:0"], {"x:0": 2, "n:0": 7}) == [7]
     (made,) = compiled

@@ -91,25 +91,50 @@ def test_bytes_that_are_wrong_somewhere(seed: int) -> None:
     choose = random.Random(seed)
     data = a_request(seed).SerializeToString()
     for _ in range(200):
-        broken = bytearray(data)
-        for _ in range(choose.choice((1, 1, 3))):
-            place = choose.randrange(len(broken) + 1)
-            match choose.randrange(4):
-                case 0:
-                    del broken[place:]
-                case 1:
-                    broken[place:place] = bytes(choose.randrange(256) for _ in range(3))
-                case 2:
-                    del broken[place : place + 2]
-                case _ if place < len(broken):
-                    broken[place] = choose.randrange(256)
-        given = bytes(broken)
-        known = outcome(master_pb2.CreateSessionRequest.FromString, given)
-        found = outcome(lambda read: parse(master_pb2.CreateSessionRequest, read), given)
-        assert (found is None) == (known is None)
-        if known is not None:
-            assert found is not None
-            assert found.SerializeToString(deterministic=True) == known.SerializeToString(deterministic=True)
+        compare(broken(choose, data))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_many_short_fields(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which are passed over quickly."""
+    monkeypatch.setattr(message_pieces, "PIECE", 5_000)
+    choose = random.Random(seed)
+    request = a_request(seed)
+    for i in range(2_000):
+        node = request.graph_def.node.add(name=f"n{i}" * choose.choice((1, 20, 40)), op="Neg")
+        node.input.extend([f"n{i}"] * choose.choice((0, 1, 1, 40)))
+    node = request.graph_def.node[choose.randrange(2_000)]
+    node.attr["v"].s = b"x" * choose.choice((10_000, 17_000, 40_000))
+    data = request.SerializeToString()
+    compare(data)
+    for _ in range(20):
+        compare(broken(choose, data))
+
+
+def broken(choose: random.Random, data: bytes) -> bytes:
+    """The bytes with a few that are others, gone, or added."""
+    made = bytearray(data)
+    for _ in range(choose.choice((1, 1, 3))):
+        place = choose.randrange(len(made) + 1)
+        match choose.randrange(4):
+            case 0:
+                del made[place:]
+            case 1:
+                made[place:place] = bytes(choose.randrange(256) for _ in range(3))
+            case 2:
+                del made[place : place + 2]
+            case _ if place < len(made):
+                made[place] = choose.randrange(256)
+    return bytes(made)
+
+
+def compare(data: bytes) -> None:
+    known = outcome(master_pb2.CreateSessionRequest.FromString, data)
+    found = outcome(lambda given: parse(master_pb2.CreateSessionRequest, given), data)
+    assert (found is None) == (known is None)
+    if known is not None:
+        assert found is not None
+        assert found.SerializeToString(deterministic=True) == known.SerializeToString(deterministic=True)
 
 
 def test_a_field_that_comes_twice() -> None:

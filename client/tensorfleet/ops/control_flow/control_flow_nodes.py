@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet.core import dtypes
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -55,7 +56,8 @@ def switch_by_kind(data: Any, pred: Tensor, name: str = "Switch") -> Any:
 def merge(inputs: Any, name: str | None = None) -> Any:
     """The first live tensor of `inputs`, and its position: (output, value_index).
 
-    If one input is an IndexedSlices, all are converted to it.
+    If one input is an IndexedSlices, all are converted to it; where some have indices of int32 and some of
+    int64, all become int64.
 
     Raises:
         ValueError: one of the inputs is None.
@@ -66,14 +68,22 @@ def merge(inputs: Any, name: str | None = None) -> Any:
         slices = [as_slices(value) for value in inputs]
         with framework.name_scope(name, "Merge", []) as scope:
             values, index = merge([value.values for value in slices], f"{scope}values")
-            indices, _ = merge([value.indices for value in slices], f"{scope}indices")
-            shapes = [value.dense_shape for value in slices]
-            shape = None if None in shapes else merge(shapes, f"{scope}dense_shape")[0]
+            indices, _ = merge(_alike([value.indices for value in slices]), f"{scope}indices")
+            shapes = [value.dense_shape for value in slices if value.dense_shape is not None]
+            known = len(shapes) == len(slices)
+            shape = merge(_alike(shapes), f"{scope}dense_shape")[0] if known else None
         return IndexedSlices(values, indices, shape), index
     with framework.name_scope(name, "Merge", inputs) as scope:
         tensors = [convert_to_tensor(value, as_ref=True) for value in inputs]
         kind = "RefMerge" if all(tensor.dtype.is_ref for tensor in tensors) else "Merge"
         return apply_op(kind, tensors, name=scope)
+
+
+def _alike(tensors: list[Tensor]) -> list[Tensor]:
+    """Tensors of integers, those of int32 as int64 where the dtypes differ."""
+    if len({tensor.dtype for tensor in tensors}) == 1:
+        return tensors
+    return [apply_one("Cast", tensor, DstT=dtypes.int64) for tensor in tensors]
 
 
 def as_slices(value: Any) -> IndexedSlices:

@@ -7,7 +7,7 @@ each run computes, and logs the tensors that pass one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -165,7 +165,7 @@ class LocalCLIDebugHook(SessionRunHook):
 
 
 def _missing(name: str, instead: str) -> Any:
-    def make(*_: Any, **__: Any) -> Any:
+    def make(*_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(f"TensorFleet has no {name}: {instead}")
 
     make.__name__ = name

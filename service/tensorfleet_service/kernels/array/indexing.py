@@ -221,7 +221,8 @@ _TENSOR_SCATTER = {
 }
 
 
-@array_kernel(*_TENSOR_SCATTER)
+@array_kernel("TensorScatterUpdate", moves=True)
+@array_kernel(*(name for name in _TENSOR_SCATTER if name != "TensorScatterUpdate"))
 def tensor_scatter(node: KernelNode) -> Kernel:
     xp, scatter = node.xp, _TENSOR_SCATTER[node.op]
     ignore = node.attrs["bad_indices_policy"] == b"IGNORE"

@@ -11,11 +11,11 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import (
     array_kernel,
     array_module,
-    ints,
     invalid,
     results,
     shape_text,
 )
+from tensorfleet_service.threads import unlocked
 
 
 @array_kernel("ConcatV2", moves=True)
@@ -216,7 +216,7 @@ def split_v(node: KernelNode) -> Kernel:
         if not -rank <= axis < rank:
             raise invalid(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
         axis %= rank
-        sizes, size = ints(size_splits), value.shape[axis]
+        sizes, size = unlocked.listed(size_splits), value.shape[axis]
         _check_sizes(sizes, size)
         before, begin, parts = (slice(None),) * axis, 0, []
         for count in sizes:

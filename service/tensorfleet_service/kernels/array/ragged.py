@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core import string_arrays
 from tensorfleet_service.kernels.array.row_splits import checked_splits
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
@@ -168,7 +169,7 @@ def to_sparse(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("RaggedTensorToTensor")
+@array_kernel("RaggedTensorToTensor", moves=True)
 def to_tensor(node: KernelNode) -> Kernel:
     xp = node.xp
     kinds = [kind.decode() for kind in node.attrs["row_partition_types"]]
@@ -196,8 +197,14 @@ def to_tensor(node: KernelNode) -> Kernel:
                 f"default_value of shape {shape_text(default.shape)} cannot be broadcast to {list(inner)}"
             ) from None
         outer = dims[: len(lengths) + 1]
-        result = np.empty(dims, values.dtype) if values.dtype == object else xp.empty(dims, values.dtype)
-        result[...] = broadcast if result.dtype == object else xp.asarray(broadcast)
+        if values.dtype == object and not inner:
+            result = string_arrays.filled(dims, broadcast[()], check_step)
+        elif values.dtype == object:
+            result = string_arrays.empty(dims)
+            result[...] = broadcast
+        else:
+            result = xp.empty(dims, values.dtype)
+            result[...] = xp.asarray(broadcast)
         # The index of each value along each outer dimension.
         places = [np.arange(len(lengths[0]))]
         for row in lengths:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from tensorfleet.core import dtypes, string_arrays
+from tensorfleet.core import string_arrays
 from tensorfleet.core.slice_spec import Index, SliceSpec
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import (
@@ -16,6 +16,7 @@ from tensorfleet_service.kernels.values import (
     shape_text,
 )
 from tensorfleet_service.state.variables import Variable
+from tensorfleet_service.threads.running import check as check_step
 
 
 @array_kernel("Slice")
@@ -93,10 +94,9 @@ def _assign(array: Any, index: Index, value: Any, xp: ModuleType) -> None:
         ) from None
 
 
-@array_kernel("StridedSliceGrad")
+@array_kernel("StridedSliceGrad", moves=True)
 def strided_slice_grad(node: KernelNode) -> Kernel:
-    xp, dtype, spec = node.xp, node.output_types[0].np, spec_of(node)
-    is_string = node.output_types[0] is dtypes.string
+    xp, spec = node.xp, spec_of(node)
 
     def run(shape: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
         if shape.ndim != 1:
@@ -104,7 +104,10 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
         dims = ints(shape)
         if min(dims, default=0) < 0:
             raise invalid(f"Dimension {min(dims)} must be >= 0")
-        result = string_arrays.filled(dims, b"") if is_string else xp.zeros(dims, dtype)
+        if dy.dtype == object:
+            result = string_arrays.filled(dims, b"", check_step)
+        else:
+            result = xp.zeros(dims, dy.dtype)  # 0 is the number of the empty string
         index = _view(slice_index(spec, dims, begin, end, strides))
         if result[index].shape != dy.shape:
             raise invalid(

@@ -8,7 +8,12 @@ import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import check, elements, in_order, keys, linear, sizes_of, unravel
-from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import (
+    host_kernel,
+    ints,
+    invalid,
+    shape_text,
+)
 
 
 @host_kernel("SparseConcat")
@@ -172,7 +177,7 @@ def sparse_reshape(node: KernelNode) -> Kernel:
             )
         old = sizes_of(shape)
         total = elements(old)
-        new = _resolved([int(size) for size in wanted], total)
+        new = _resolved(ints(wanted), total)
         if old == new:
             return indices, wanted if -1 not in wanted else np.array(new, np.int64)
         return unravel(linear(indices, old), new), np.array(new, np.int64)

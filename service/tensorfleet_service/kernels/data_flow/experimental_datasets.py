@@ -39,7 +39,7 @@ from tensorfleet_service.kernels.data_flow.dataset_ops import (
 )
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array, results
+from tensorfleet_service.kernels.values import host_array, ints, results
 from tensorfleet_service.records.files import ProgramFiles
 from tensorfleet_service.state.tables import Table
 from tensorfleet_service.threads.future import Future
@@ -120,7 +120,7 @@ def sparse_tensor_slices(node: KernelNode) -> Kernel:
 
 @dataset_kernel("DenseToSparseBatchDataset")
 def dense_to_sparse_batch(node: KernelNode) -> Make:
-    return lambda source, size, row_shape: SparseBatch(source, number(size), host_array(row_shape).tolist())
+    return lambda source, size, row_shape: SparseBatch(source, number(size), ints(host_array(row_shape)))
 
 
 @dataset_kernel("ParallelInterleaveDataset")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import (
-    ints,
     own,
 )
 from tensorfleet_service.state.staging import Area, MapStagingArea, StagingArea
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.future import Future
 
 STAGING = "staging"
@@ -76,7 +76,7 @@ def _names(types: tuple[dtypes.DType, ...]) -> str:
 
 
 def _indices(value: Any) -> list[int]:
-    return cast(list[int], ints(np.asarray(value).reshape(-1)))
+    return unlocked.listed(np.asarray(value))
 
 
 @kernel("Stage", blocking=True)

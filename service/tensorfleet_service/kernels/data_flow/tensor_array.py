@@ -11,6 +11,7 @@ from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import (
+    ints,
     invalid,
     partial_shape_text,
     shape_text,
@@ -230,7 +231,7 @@ def gradient(node: KernelNode) -> Kernel:
     source = node.attrs["source"]
 
     def run(array: Array, flow: Any, prepended: Any = ()) -> Any:
-        return array.gradient(source, tuple(int(size) for size in prepended)), flow
+        return array.gradient(source, tuple(ints(np.asarray(prepended)))), flow
 
     return run
 

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blas import batch_product
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.image.common import Array, check_memory, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid
+from tensorfleet_service.threads import unlocked
 
 _F = np.float32
 _ROWS, _COLUMNS = 1, 2
@@ -163,7 +165,8 @@ def add_at_places(result: Array, places: Array, values: Array, axis: int) -> Non
     begin = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
     where: list[Any] = [slice(None)] * result.ndim
     where[axis] = places[begin]
-    result[tuple(where)] += np.add.reduceat(values, begin, axis=axis, dtype=result.dtype)
+    sums = unlocked.reduceat(np.add, np.moveaxis(values, axis, 0), begin, result.dtype)
+    result[tuple(where)] += np.moveaxis(sums, 0, axis)
 
 
 def _checked(images: Array, size: Array) -> tuple[int, int]:
@@ -238,9 +241,11 @@ def resize_area(node: KernelNode) -> Kernel:
         height, width = _checked(images, size)
         batch, rows, columns, channels = images.shape
         floats = images.astype(_F, copy=False)
-        by_rows = area_weights(grid, rows, height) @ floats.reshape(batch, rows, columns * channels)
+        by_rows = batch_product(
+            area_weights(grid, rows, height), floats.reshape(batch, rows, columns * channels)
+        )
         by_rows = by_rows.reshape(batch, height, columns, channels)
-        return np.ascontiguousarray(area_weights(grid, columns, width) @ by_rows)
+        return np.ascontiguousarray(batch_product(area_weights(grid, columns, width), by_rows))
 
     return run
 

@@ -14,7 +14,7 @@ from tensorfleet.proto.histogram_pb2 import HistogramProto
 from tensorfleet.proto.summary_pb2 import Summary
 from tensorfleet_service.kernels.io.png import encode_png
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array, invalid, shape_text
+from tensorfleet_service.kernels.values import each_string, host_array, invalid, shape_text
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ def scalar_summary(node: KernelNode) -> Kernel:
                 f"{shape_text(numbers.shape)}{which}"
             )
         summary = Summary()
-        for name, number in zip(names.reshape(-1), numbers.reshape(-1).tolist(), strict=True):
+        for name, number in zip(each_string(names), each_string(numbers), strict=True):
             # A Python float, as protobuf turns one beyond float32 into infinity.
             summary.value.add(tag=name.decode("utf-8", "replace"), simple_value=float(number))
         return summary.SerializeToString()

@@ -125,6 +125,7 @@ def _cholesky(node: KernelNode) -> Kernel:
         # Of the matrices that have no factor the lower triangle is NaN, those beside them have theirs.
         result = xp.empty_like(x)
         for place in np.ndindex(x.shape[:-2]):
+            check_step()
             try:
                 result[place] = xp.linalg.cholesky(x[place])
             except np.linalg.LinAlgError:

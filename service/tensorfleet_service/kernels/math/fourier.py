@@ -6,7 +6,11 @@ import math
 from typing import Any
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array, invalid
+from tensorfleet_service.kernels.values import (
+    host_array,
+    ints,
+    invalid,
+)
 
 MAX_ELEMENTS = 1 << 31
 """Limit on the elements of a result, of which fft_length decides."""
@@ -44,7 +48,7 @@ def _real_fft(node: KernelNode) -> Kernel:
         lengths = host_array(fft_length)
         if lengths.shape != (rank,):
             raise invalid(f"fft_length must have shape [{rank}]")
-        sizes = [int(n) for n in lengths]
+        sizes = ints(lengths)
         if any(n < 0 for n in sizes):
             raise invalid("fft_length must be >= 0")
         for i, n in enumerate(sizes):
@@ -75,13 +79,13 @@ def _axes_fft(node: KernelNode) -> Kernel:
         lengths, chosen = host_array(fft_length), host_array(given_axes)
         if lengths.ndim != 1 or lengths.shape != chosen.shape:
             raise invalid("fft_length and axes must be vectors of the same length")
-        axes = [int(axis) for axis in chosen]
+        axes = ints(chosen)
         if any(not -x.ndim <= axis < x.ndim for axis in axes):
             raise invalid(f"axes {axes} must lie in [{-x.ndim}, {x.ndim})")
         axes = [axis % x.ndim for axis in axes]
         if len(set(axes)) != len(axes):
             raise invalid(f"axes must be distinct, got {axes}")
-        sizes = [int(n) for n in lengths]
+        sizes = ints(lengths)
         if any(n < 0 for n in sizes):
             raise invalid("fft_length must be >= 0")
         if not axes:

@@ -221,18 +221,17 @@ def unsorted_segment_join(node: KernelNode) -> Kernel:
             raise invalid("segment_ids are not allowed to exceed num_segments or to have negative values.")
         rest = inputs.shape[ids.ndim :]
         width = math.prod(rest)
-        result = string_arrays.filled((count, width), b"", check_step)
-        rows = inputs.reshape(ids.size, width)
-        # The rows of each segment come together, and stay in their order.
-        order = np.argsort(ids.reshape(-1), kind="stable")
-        sizes = unlocked.bincount(ids.reshape(-1), 0)
+        result = string_arrays.filled(count * width, b"", check_step)
+        # The strings of each element of the result come together, and stay in their order.
+        places = (ids.reshape(-1).astype(np.int64)[:, None] * width + np.arange(width)).reshape(-1)
+        order = np.argsort(places, kind="stable")
+        sizes = unlocked.bincount(places, 0)
         used = np.flatnonzero(sizes)
-        for column in range(width):
-            found = string_arrays.Gathered()
-            texts = each_string(string_arrays.moved(lambda x: x[order], [rows[:, column]]))
-            for size in unlocked.listed(sizes[used]):
-                found.add([separator.join(_joined(texts, size, separator))])
-            result[:, column][used] = found.taken()
+        texts = each_string(string_arrays.moved(lambda x: x[order], [inputs.reshape(-1)]))
+        for begin in range(0, used.size, STRINGS_PART):
+            part = used[begin : begin + STRINGS_PART]
+            joined = [separator.join(_joined(texts, size, separator)) for size in sizes[part].tolist()]
+            result[part] = joined
         return result.reshape((count, *rest))
 
     return run

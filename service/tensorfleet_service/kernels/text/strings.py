@@ -56,7 +56,7 @@ def _each(function: Callable[[Any], Any], dtype: Any = object) -> Kernel:
 
     def run(x: Any) -> Any:
         flat = x.reshape(-1)
-        result = np.empty(x.size, dtype)
+        result = string_arrays.empty(x.size) if dtype is object else np.empty(x.size, dtype)
         for begin in range(0, x.size, PART):
             check_step()
             result[begin : begin + PART] = [function(item) for item in flat[begin : begin + PART].tolist()]

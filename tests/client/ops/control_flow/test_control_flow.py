@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.ops.control_flow import control_flow_nodes
 
 pytest.importorskip("tensorfleet_service")
 
@@ -250,3 +251,25 @@ def test_slices_of_branches_may_differ_in_the_dtype_of_indices() -> None:
         assert (found.values.tolist(), found.indices.tolist()) == expected
     with pytest.raises(ValueError, match="same type"):
         tf.cond(p, lambda: tf.constant(1), lambda: tf.constant(1, tf.int64))
+
+
+def test_rows_whose_indices_have_two_dtypes_are_merged_in_gradients() -> None:
+    with tf.Graph().as_default():
+        table = tf.Variable(tf.ones([4, 2]))
+        flag = tf.placeholder(tf.bool, [])
+        rows = tf.nn.embedding_lookup(table, tf.constant([1, 2]))
+        both = tf.cond(
+            flag, lambda: rows * 1.0, lambda: tf.nn.embedding_lookup(table, tf.constant([3], tf.int64))
+        )
+        grad = tf.gradients(both, table)[0]
+        seen = control_flow_nodes.merge([rows_of(tf.int32), rows_of(tf.int64)])[0]
+        assert seen.indices.dtype == tf.int64
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for value, wanted in ((True, [0, 1, 1, 0]), (False, [0, 0, 0, 1])):
+                found = session.run(tf.convert_to_tensor(grad), {flag: value})
+                assert found[:, 0].tolist() == wanted
+
+
+def rows_of(dtype: tf.DType) -> tf.IndexedSlices:
+    return tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0], dtype), tf.constant([4, 2]))

@@ -190,7 +190,7 @@ def test_a_traced_function_is_trained_with_variables_of_two_tasks(
                 return i + 1, tf.cond(i > 0, lambda: y * a * b, lambda: y * a + b)
             return i + 1, y * a + b
 
-        @tf.function(autograph=False)
+        @tf.function
         def model(x: Any) -> Any:
             y = x if kind == "cond" else tf.while_loop(lambda i, y: i < 2, turn, [0, x])[1]
             return tf.cond(x > 0.0, lambda: y * a * b, lambda: y - b) if kind in ("cond", "both") else y
@@ -210,7 +210,7 @@ def test_only_the_branch_that_is_taken_acts(session: Any, functional: None, take
     """On both tasks, in each turn, and before what waits for the conditional."""
     a, b = _two_counters()
 
-    @tf.function(autograph=False)
+    @tf.function
     def changed(x: Any, go: Any) -> Any:
         def turn(i: Any) -> Any:
             def add() -> Any:

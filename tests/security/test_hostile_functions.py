@@ -315,11 +315,12 @@ def functional(op: str, *names: str, count: int = 1) -> dict[str, Any]:
     """The attributes of a conditional or loop over `count` numbers."""
     functions = [func(name) for name in names]
     types = {"Tin": [FLOAT] * count, "Tout": [FLOAT] * count}
-    return {
+    attrs: dict[str, dict[str, Any]] = {
         "If": {"Tcond": FLOAT, "then_branch": functions[0], "else_branch": functions[-1]} | types,
         "Case": {"branches": functions} | types,
         "While": {"T": [FLOAT] * count, "cond": functions[0], "body": functions[-1]},
-    }[op]
+    }
+    return attrs[op]
 
 
 def named_elsewhere(function: function_pb2.FunctionDef) -> None:

@@ -4,8 +4,8 @@ A function may be made for one device and read variables of several; as one node
 called. What is in the place of a call does what the call would: nodes that act wait for all of its inputs,
 and what takes a result of it, or waits for it, waits for all of its effects.
 
-An If, Case or While stays one node, which takes less time, where one device satisfies all that its parts ask
-for (`asked_devices.py`). Else it becomes calls between Switch and Merge (`lower_functional.py`).
+An If, Case or While stays one node where one device satisfies all that its parts ask for
+(`asked_devices.py`). Else it becomes calls between Switch and Merge (`lower_functional.py`).
 """
 
 from __future__ import annotations

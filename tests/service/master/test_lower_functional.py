@@ -10,7 +10,9 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.functions import functional_ops
+from tensorfleet.functions.control_flow_v2 import cond
 from tensorfleet.functions.defun import Defun
+from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet_service.graph.graph import Node
 from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master import inline as module
@@ -197,8 +199,6 @@ def _constants_only(x: Any) -> Any:
 def _in_a_loop_of_switches(x: Any) -> Any:
     tf.disable_control_flow_v2()
     try:
-        from tensorfleet.functions.control_flow_v2 import cond
-
         return tf.while_loop(
             lambda i, y: i < 3,
             lambda i, y: (
@@ -271,14 +271,13 @@ def test_a_conditional_without_results_acts_as_taken(
 
     def branch(number: int) -> Any:
         def act(handle: Any) -> None:
-            from tensorfleet.graph.apply import apply_one, apply_op
 
             read = apply_one("ReadVariableOp", handle, dtype=tf.float32)
             apply_op("AssignVariableOp", handle, read * 10.0 + float(number))
 
         return Defun(tf.resource)(act)
 
-    op = functional_ops.If(x > 0.0, [log.handle], branch(1), branch(2))
+    op: Any = functional_ops.If(x > 0.0, [log.handle], branch(1), branch(2))
     op = op if isinstance(op, tf.Operation) else op[0].op
     with tf.control_dependencies([op]):
         after = digit(log, 9)
@@ -287,7 +286,7 @@ def test_a_conditional_without_results_acts_as_taken(
 
 
 def test_effects_of_turns_come_one_after_the_other(always: list[str], log: Any) -> None:
-    @tf.function(autograph=False)
+    @tf.function
     def program(x: Any) -> Any:
         digit(log, 1)
 
@@ -315,7 +314,7 @@ def test_an_unused_result_does_not_end_the_effects(always: list[str], log: Any) 
     """Nor does a turn act that is not taken, though all that it takes never changes."""
     n = tf.placeholder_with_default(3, [])
 
-    @tf.function(autograph=False)
+    @tf.function
     def program() -> Any:
         def turn(i: Any) -> Any:
             digit(log, 1)
@@ -342,7 +341,6 @@ def test_all_inside_waits_for_control_inputs_and_none_is_dead_after(always: list
 
 def test_a_loop_whose_values_never_change(always: list[str], log: Any) -> None:
     """It turns by a variable that its condition reads."""
-    from tensorfleet.graph.apply import apply_one, apply_op
 
     @Defun(tf.resource)
     def condition(handle: Any) -> Any:
@@ -362,7 +360,7 @@ def test_a_loop_whose_values_never_change(always: list[str], log: Any) -> None:
         apply_op("AssignAddVariableOp", handle, tf.constant(1.0))
         return handle, x
 
-    out = functional_ops.While([log.handle], condition, body)
+    out: Any = functional_ops.While([log.handle], condition, body)
     out = out[0] if isinstance(out, list) else out
     assert run(log, out.op)[1] == 3
     [_, x] = functional_ops.While([log.handle, tf.constant(5.0)], both, add)

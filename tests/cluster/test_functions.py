@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorfleet as tf
@@ -162,11 +163,97 @@ def test_values_of_two_tasks_in_functions_with_gradients(session: Any, functiona
     assert [by_a, by_b] == pytest.approx([(2 + 3 * 2) * drawn, 3 * drawn])
 
 
-def test_one_functional_loop_takes_variables_of_one_task(session: Any, functional: None) -> None:
+def test_one_functional_loop_takes_variables_of_two_tasks(session: Any, functional: None) -> None:
     variables: list[Any] = []
     for task in range(2):
         with tf.device(f"/job:ps/task:{task}"):
-            variables.append(tf.get_variable(f"of{task}", initializer=1.0, use_resource=True))
+            variables.append(tf.get_variable(f"of{task}", initializer=2.0, use_resource=True))
     y = tf.while_loop(lambda x: x < 9.0, lambda x: x + variables[0] * variables[1], [0.0])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="incompatible resource devices: /job:ps/task:1"):
-        session.run([tf.global_variables_initializer(), y])
+    session.run(tf.global_variables_initializer())
+    assert session.run(y) == 12
+
+
+SLOPES = {"cond": (3, 2), "loop": (7, 3), "both": (81, 44), "nested": (21, 16)}
+
+
+@pytest.mark.parametrize(("kind", "value"), [("cond", 6), ("loop", 13), ("both", 78), ("nested", 30)])
+def test_a_traced_function_is_trained_with_variables_of_two_tasks(
+    session: Any, kind: str, value: float
+) -> None:
+    with tf.device(tf.train.replica_device_setter(ps_tasks=2, worker_device=WORKER)):
+        a: Any = tf.get_variable("a", initializer=2.0, use_resource=True)
+        b: Any = tf.get_variable("b", initializer=3.0, use_resource=True)
+        assert {a.device, b.device} == {"/job:ps/task:0", "/job:ps/task:1"}
+
+        def turn(i: Any, y: Any) -> Any:
+            if kind == "nested":
+                return i + 1, tf.cond(i > 0, lambda: y * a * b, lambda: y * a + b)
+            return i + 1, y * a + b
+
+        @tf.function
+        def model(x: Any) -> Any:
+            y = x if kind == "cond" else tf.while_loop(lambda i, y: i < 2, turn, [0, x])[1]
+            return tf.cond(x > 0.0, lambda: y * a * b, lambda: y - b) if kind in ("cond", "both") else y
+
+        y = model(tf.placeholder_with_default(1.0, []))
+        slopes = tf.gradients(y, [a, b])
+        step = tf.train.GradientDescentOptimizer(0.5).apply_gradients(zip(slopes, [a, b], strict=True))
+    session.run(tf.global_variables_initializer())
+    assert session.run(y) == value
+    assert session.run(slopes) == list(SLOPES[kind])
+    session.run(step)
+    assert session.run([a, b]) == [2 - SLOPES[kind][0] / 2, 3 - SLOPES[kind][1] / 2]
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_only_the_branch_that_is_taken_acts(session: Any, functional: None, taken: bool) -> None:
+    """On both tasks, in each turn, and before what waits for the conditional."""
+    a, b = _two_counters()
+
+    @tf.function
+    def changed(x: Any, go: Any) -> Any:
+        def turn(i: Any) -> Any:
+            def add() -> Any:
+                a.assign_add(x)
+                b.assign_add(x * a)
+                return i + 1
+
+            def take() -> Any:
+                b.assign_sub(1.0)
+                return i + 1
+
+            return tf.cond(go, add, take)
+
+        turns = tf.while_loop(lambda i: i < 3, turn, [0])
+        return tf.identity(turns), a + 0.0
+
+    turns, read = changed(2.0, tf.placeholder_with_default(taken, []))
+    session.run(tf.global_variables_initializer())
+    assert session.run([turns, read]) == [3, 6 if taken else 0]
+    assert session.run([a, b]) == ([6, 2 * 2 + 2 * 4 + 2 * 6] if taken else [0, -3])
+
+
+def _two_counters() -> list[Any]:
+    made: list[Any] = []
+    for task in range(2):
+        with tf.device(f"/job:ps/task:{task}"):
+            made.append(tf.get_variable(f"counter{task}", initializer=0.0, use_resource=True))
+    return made
+
+
+def test_branches_compute_where_they_ask_to(session: Any, functional: None) -> None:
+    x = tf.placeholder_with_default(2.0, [])
+
+    def spread() -> Any:
+        with tf.device(PS):
+            y = tf.exp(x)
+        with tf.device(WORKER):
+            return tf.sin(y)
+
+    y = tf.switch_case(tf.placeholder_with_default(7, []), [lambda: x, lambda: -x, spread])
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(output_partition_graphs=True)
+    assert session.run(y, options=options, run_metadata=metadata) == pytest.approx(np.sin(np.exp(2.0)))
+    devices = {node.op: node.device for graph in metadata.partition_graphs for node in graph.node}
+    assert devices["Exp"].startswith("/job:ps/replica:0/task:0")
+    assert devices["Sin"].startswith("/job:worker/replica:0/task:1")

@@ -17,7 +17,7 @@ from tensorfleet.security.settings import Security
 from tensorfleet_service.executor import functions
 from tensorfleet_service.graph.attributes import MAX_TEXT
 from tensorfleet_service.graph.session_graph import SessionGraph
-from tensorfleet_service.master import inline
+from tensorfleet_service.master import bodies, inline
 from tensorfleet_service.master.inline import Inliner
 from tests.security.conftest import MakeTasks
 from tests.until import until
@@ -243,7 +243,7 @@ def test_names_have_a_limit(hostile: Hostile, stranger: Stranger, what: str) -> 
 def test_bodies_with_other_attributes_are_not_multiplied(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inline, "MAX_REPEATED_NODES", 1000)
+    monkeypatch.setattr(bodies, "MAX_REPEATED_NODES", 1000)
     rows = [(f"n{i}", "Neg", ["a" if not i else f"n{i - 1}:y:0"], {"T": FLOAT}) for i in range(200)]
     hostile.function("f", rows, "n199:y:0")
     for i in range(50):
@@ -306,3 +306,93 @@ def _computing() -> int:
                 break
             at = at.f_back
     return count
+
+
+FUNCTIONAL = ["If", "Case", "While"]
+
+
+def functional(op: str, *names: str, count: int = 1) -> dict[str, Any]:
+    """The attributes of a conditional or loop over `count` numbers."""
+    functions = [func(name) for name in names]
+    types = {"Tin": [FLOAT] * count, "Tout": [FLOAT] * count}
+    attrs: dict[str, dict[str, Any]] = {
+        "If": {"Tcond": FLOAT, "then_branch": functions[0], "else_branch": functions[-1]} | types,
+        "Case": {"branches": functions} | types,
+        "While": {"T": [FLOAT] * count, "cond": functions[0], "body": functions[-1]},
+    }
+    return attrs[op]
+
+
+def named_elsewhere(function: function_pb2.FunctionDef) -> None:
+    """Has a function ask for a device of its own, so that what calls it is lowered."""
+    function.node_def[0].device = "/job:worker"
+
+
+@pytest.mark.parametrize("op", FUNCTIONAL)
+def test_conditionals_that_double_are_lowered_up_to_a_limit(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch, op: str
+) -> None:
+    monkeypatch.setattr(inline, "MAX_NODES", 2000)
+    lead = {"If": ["a"], "Case": ["i:y:0"], "While": []}[op]
+    number: Row = ("i", "Cast", ["a"], {"SrcT": FLOAT, "DstT": dtypes.int32, "Truncate": False})
+    for level in range(30):
+        attrs = functional(op, f"f{level + 1}", f"f{level + 1}")
+        rows: list[Row] = [number, ("p", op, [*lead, "a"], attrs)]
+        hostile.function(f"f{level}", [*rows, ("q", op, [*lead, "a"], attrs)], "q:output:0")
+    named_elsewhere(hostile.function("f30", [NEG], "n:y:0"))
+    hostile.node("y", "PartitionedCall", ["x"], call("f0"))
+    assert 100 < hostile.inlined() < 3000
+
+
+def test_branches_and_inputs_are_not_multiplied(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inline, "MAX_NODES", 5000)
+    named_elsewhere(hostile.function("f", [NEG], "n:y:0", arguments=100))
+    hostile.node("i", "Cast", ["x"], {"SrcT": FLOAT, "DstT": dtypes.int32, "Truncate": False})
+    attrs = functional("Case", *["f"] * 100) | {"Tin": [FLOAT] * 100, "Tout": [FLOAT]}
+    hostile.node("y", "Case", ["i", *["x"] * 100], attrs)
+    assert hostile.inlined() == 3
+
+
+@pytest.mark.parametrize("op", FUNCTIONAL)
+def test_long_names_of_conditionals_are_not_multiplied(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch, op: str
+) -> None:
+    monkeypatch.setattr(inline, "MAX_NAME_BYTES", 1 << 16)
+    named_elsewhere(hostile.function("f", [NEG], "n:y:0"))
+    hostile.node("i", "Cast", ["x"], {"SrcT": FLOAT, "DstT": dtypes.int32, "Truncate": False})
+    lead = {"If": ["x"], "Case": ["i"], "While": []}[op]
+    hostile.node("y" * 10_000, op, [*lead, "x"], functional(op, "f", "f"))
+    assert hostile.inlined() == 3
+
+
+@pytest.mark.parametrize("op", ["If", "While"])
+def test_conditionals_that_call_themselves(hostile: Hostile, op: str) -> None:
+    lead = ["a"] if op == "If" else []
+    rows: list[Row] = [NEG, ("p", op, [*lead, "n:y:0"], functional(op, "f", "f"))]
+    named_elsewhere(hostile.function("f", rows, "p:output:0"))
+    hostile.node("y", op, ["x"] * (2 if op == "If" else 1), functional(op, "f", "f"))
+    assert hostile.inlined() < 3000
+
+
+def test_devices_in_bodies_that_are_none(hostile: Hostile) -> None:
+    hostile.function("f", [NEG], "n:y:0").node_def[0].device = "/nothing:like/that"
+    hostile.node("y", "If", ["x", "x"], functional("If", "f", "f"))
+    assert hostile.inlined() > 2
+
+
+def test_functions_of_each_other_have_devices(hostile: Hostile) -> None:
+    """Looking for the devices in bodies ends, and takes no more than the bodies are."""
+    for i in range(2000):
+        attrs = functional("If", f"f{(i + 1) % 2000}", f"f{(i * 7) % 2000}")
+        hostile.function(f"f{i}", [("p", "If", ["a", "a"], attrs)], "p:output:0")
+    hostile.node("y", "If", ["x", "x"], functional("If", "f0", "f1"))
+    assert hostile.inlined() == 2
+
+
+@pytest.mark.parametrize("op", FUNCTIONAL)
+def test_other_types_where_bodies_ask_for_devices(hostile: Hostile, stranger: Stranger, op: str) -> None:
+    named_elsewhere(hostile.function("f", [NEG], "n:y:0", arguments=2))
+    hostile.node("i", "Cast", ["x"], {"SrcT": FLOAT, "DstT": dtypes.int32, "Truncate": False})
+    lead = {"If": ["x"], "Case": ["i"], "While": []}[op]
+    hostile.node("y", op, [*lead, "x"], functional(op, "f", "f"))
+    stranger.fails(hostile.graph, INVALID, "Function f has 2 arguments, and is called with 1")

@@ -88,12 +88,12 @@ class GraphWork:
         with timed(self._meter, "prune"):
             nodes = prune(given, feeds, fetches, targets)
         if self._inliner is None:
-            self._inliner = Inliner(graph.functions)
+            self._inliner = Inliner(graph.functions, len(self._devices) > 1)
         inliner = self._inliner
         if any(not node.assigned and holds_state(node) for node in nodes):
             # The device of state must not depend on the first step that uses it, so all nodes that share
             # state are placed now.
-            self._place(state_related([n for n in graph.nodes.values() if not inliner.may_replace(n)]))
+            self._place(state_related(inliner.staying(graph.nodes.values())))
             large.end(nodes)
             if given is not graph:
                 large.end(list(given.nodes.values()))
@@ -127,7 +127,7 @@ class GraphWork:
     def close(self) -> None:
         """Drops what it keeps of functions."""
         if self._inliner is not None:
-            large.discard(self._inliner, self._inliner.bodies())
+            large.discard(self._inliner, self._inliner.bodies.all())
 
     def _place(self, nodes: list[Node]) -> None:
         soft = self._config.allow_soft_placement

@@ -3,30 +3,34 @@
 A function may be made for one device and read variables of several; as one node it would run where it is
 called. What is in the place of a call does what the call would: nodes that act wait for all of its inputs,
 and what takes a result of it, or waits for it, waits for all of its effects.
+
+An If, Case or While stays one node where one device satisfies all that its parts ask for
+(`asked_devices.py`). Else it becomes calls between Switch and Merge (`lower_functional.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet.core.attr_value import NameAttrList
 from tensorfleet.core.device import parse
-from tensorfleet.graph.stateful import READS, SAMPLERS
-from tensorfleet.proto import function_pb2
-from tensorfleet_service.executor.function_gradient import gradient_body
 from tensorfleet_service.graph.copies import Edge
-from tensorfleet_service.graph.function_graph import body, check_call
-from tensorfleet_service.graph.graph import GRADIENT, Node, opdef_of
-from tensorfleet_service.master.colocate import holds_state
+from tensorfleet_service.graph.graph import Node, opdef_of
+from tensorfleet_service.master.asked_devices import AskedDevices, BodyDevices
+from tensorfleet_service.master.bodies import Bodies, Functions, has_effect, is_call, passed_on
+from tensorfleet_service.master.lower_functional import (
+    Lowered,
+    functions_of,
+    is_functional,
+    is_loop,
+    lower_branches,
+    lower_loop,
+    size_of,
+)
 from tensorfleet_service.master.purity import CONTROL_FLOW
 
-Functions = Mapping[str, function_pb2.FunctionDef]
-
-_CALLS = frozenset(("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"))
-_ENDS = ("_Arg", "_Retval")
 _ENTERS = ("Enter", "RefEnter")
 _LOCATION = b"loc:@"
 _STATEFUL_CALL = "StatefulPartitionedCall"
@@ -36,49 +40,57 @@ MAX_NODES = 100_000
 """Limit on the nodes that calls are replaced by in a signature; the other calls stay as they are."""
 MAX_NAME_BYTES = 64 << 20
 """Limit on the text of the names of these nodes, as each begins with the name of its call."""
-MAX_REPEATED_NODES = 1_000_000
-"""Limit on the nodes of the bodies that a session's functions have by other attributes than at their first
-call; the calls that come then stay as they are."""
 MAX_DEPTH = 40
 """Limit on calls in calls, which come by recursion; deeper ones stay as they are."""
 
-_WITHOUT_EFFECT = READS | SAMPLERS | {"Placeholder"}
-"""Op types that are stateful by definition, and of which nobody notices whether they ran."""
-
-
-def is_call(node: Node) -> bool:
-    """Whether a node calls a function, and may be replaced by its body."""
-    return node.op in _CALLS
+_LABEL_BYTES = 32
+"""About what a name has more than that of its If or While."""
 
 
 class Inliner:
     """Replaces calls in the graphs of one session, whose functions may become more."""
 
-    def __init__(self, functions: Functions) -> None:
-        self._functions = functions
-        self._bodies: dict[tuple[bytes, bool], list[Node] | None] = {}
-        self._made: set[tuple[str, bool]] = set()
-        self._repeated = 0
+    def __init__(self, functions: Functions, spread: bool = True) -> None:
+        """`spread` says whether there are several devices, and so reason to put a While on several."""
+        self.bodies = Bodies(functions)
+        self._spread = spread
+        self._devices = BodyDevices(functions)
 
-    def can_replace(self, node: Node) -> bool:
-        """Whether a call is of a function whose body can be in its place.
+    def lower(self, node: Node, name: Callable[[str], str]) -> Lowered:
+        """What stands for a node that it can lower; `name` makes a name of a label."""
+        if not is_loop(node):
+            return lower_branches(node, name)
+        condition, body = (self.bodies.of(function, False) for function in functions_of(node))
+        assert condition is not None
+        assert body is not None
+        [tested] = [each.attrs["T"].base for each in condition if each.op == "_Retval"]
+        return lower_loop(node, name, tested, passed_on(body))
 
-        Raises:
-            OpError: the body is invalid, has no gradient, or is not called as it has to be.
+    def asked_devices(self) -> AskedDevices:
+        """What looks at the devices that nodes of a graph ask for."""
+        return AskedDevices(self._devices)
+
+    def is_split(self, node: Node, asked: AskedDevices) -> bool:
+        """Whether an If, Case or While is to be lowered, as its parts ask for several devices."""
+        return self._spread and is_functional(node) and asked.disagree(node)
+
+    def staying(self, nodes: Iterable[Node]) -> list[Node]:
+        """The nodes of a graph but those that `inline` will replace, as far as their functions are valid.
+
+        Lists that these take or give are of one step, and their place depends on what the bodies do.
         """
-        if node.attrs.get("_noinline"):
-            return False
-        found = self.body_of(node)
-        if found is None:
-            return False
-        given = node.input_types[1:] if node.op == "RemoteCall" else node.input_types
-        check_call(found, node.attrs["f"].name, given, node.output_types)
-        return True
+        nodes = list(nodes)
+        asked = self.asked_devices()
+        gone = {node for node in nodes if self._may_replace(node, asked)}
+        if gone:
+            _spread_by_variants(nodes, gone)
+        return [node for node in nodes if node not in gone]
 
-    def may_replace(self, node: Node) -> bool:
-        """Whether a node is a call that `inline` will replace, as far as its function is valid."""
+    def _may_replace(self, node: Node, asked: AskedDevices) -> bool:
         try:
-            return is_call(node) and self.can_replace(node)
+            if is_call(node):
+                return self.bodies.can_replace(node)
+            return self.is_split(node, asked) and self.bodies.can_lower(node)
         except errors.OpError:
             return False  # an error of the steps that run it
 
@@ -88,7 +100,7 @@ class Inliner:
         Args:
             nodes: in an order in which they can run.
         """
-        if not any(map(is_call, nodes)):
+        if not any(is_call(node) or is_functional(node) for node in nodes):
             return list(nodes)
         taken = {source for node in nodes for source, _ in node.inputs}
         names = {node.name for node in nodes}
@@ -99,60 +111,21 @@ class Inliner:
                 work.keep(node)
         return work.needed()
 
-    def body_of(self, node: Node) -> list[Node] | None:
-        """The body of the function that a node calls; None if it has to stay a function."""
-        func: NameAttrList = node.attrs["f"]
-        gradient = node.op == "SymbolicGradient"
-        key = (func.SerializeToString(deterministic=True), gradient)
-        if key not in self._bodies:
-            if func.name not in self._functions:
-                return None
-            again = (func.name, gradient) in self._made
-            if again and self._repeated >= MAX_REPEATED_NODES:
-                return None
-            self._bodies[key] = self._make(func, gradient)
-            self._made.add((func.name, gradient))
-            if again:
-                self._repeated += len(self._functions[func.name].node_def) + 1
-        return self._bodies[key]
 
-    def bodies(self) -> list[list[Node]]:
-        """The nodes of all bodies that it keeps."""
-        return [body for body in self._bodies.values() if body is not None]
-
-    def _make(self, func: NameAttrList, gradient: bool) -> list[Node] | None:
-        definition = self._functions[func.name]
-        if "_noinline" in definition.attr and definition.attr["_noinline"].b:
-            return None
-        if gradient and GRADIENT in definition.attr:
-            own = self._functions.get(definition.attr[GRADIENT].s.decode())
-            if own is None:
-                return None
-            definition, gradient = own, False
-        found = body(definition, dict(func.attr))
-        if gradient:
-            found = gradient_body(found, func.name)
-        if any(map(_belongs_to_function, found)):
-            return None
-        # What waits for an effect in a branch that is not taken, or in a loop, would be dead, or in the loop.
-        if any(map(_has_effect, found)) and any(node.op in CONTROL_FLOW for node in found):
-            return None
-        return found
-
-
-def _has_effect(node: Node) -> bool:
-    return node.opdef.is_stateful and node.op not in _WITHOUT_EFFECT and node.op not in _ENDS
-
-
-def _belongs_to_function(node: Node) -> bool:
-    """Whether a node makes a resource, which is the function's own, or is for other tasks."""
-    if node.op in _ENDS:
-        return False
-    if node.op in ("_Send", "_Recv"):
-        return True
-    if node.op.startswith(("TensorList", "EmptyTensorList", "Optional")):
-        return False
-    return holds_state(node)
+def _spread_by_variants(nodes: Iterable[Node], found: set[Node]) -> None:
+    """Adds the nodes to which edges with variants lead from nodes that were found, in either direction."""
+    beside: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for source, index in node.inputs:
+            if source.output_types[index] is dtypes.variant:
+                beside.setdefault(source, []).append(node)
+                beside.setdefault(node, []).append(source)
+    pending = [node for node in beside if node in found]
+    while pending:
+        for other in beside[pending.pop()]:
+            if other not in found:
+                found.add(other)
+                pending.append(other)
 
 
 class _Work:
@@ -160,6 +133,7 @@ class _Work:
 
     def __init__(self, inliner: Inliner, names: set[str], has_control_flow: bool) -> None:
         self._inliner = inliner
+        self._asked = inliner.asked_devices()
         self._names = names
         self._has_control_flow = has_control_flow
         self._order: list[Node] = []
@@ -167,6 +141,8 @@ class _Work:
         self._ends: dict[Node, Node] = {}
         """What waits for all of a call that is gone."""
         self._droppable: set[Node] = set()
+        self._acting = 0
+        """How many nodes have been added that have effects."""
         self._added = 0
         self._name_bytes = 0
 
@@ -183,8 +159,11 @@ class _Work:
             _send_to_target(node)
         if is_call(node) and self._may_expand(node, callers):
             self._expand(node, callers)
+        elif self._inliner.is_split(node, self._asked) and self._may_lower(node, callers):
+            self._lower(node, callers)
         else:
             self._order.append(node)
+            self._acting += has_effect(node)
 
     def keep(self, node: Node) -> None:
         """Keeps what stands for a node that nothing takes: it was asked for."""
@@ -196,20 +175,46 @@ class _Work:
             return False
         if node.op != "SymbolicGradient" and name in callers:
             return False
-        if self._added >= MAX_NODES or not self._inliner.can_replace(node):
+        if self._added >= MAX_NODES or not self._inliner.bodies.can_replace(node):
             return False
-        template = self._inliner.body_of(node)
+        template = self._inliner.bodies.body_of(node)
         assert template is not None
         size = len(template) + 2
-        name_bytes = self._name_bytes + size * len(node.name) + sum(len(each.name) for each in template)
-        if name_bytes > MAX_NAME_BYTES:
+        return self._has_room(size, size * len(node.name) + sum(len(each.name) for each in template))
+
+    def _may_lower(self, node: Node, callers: tuple[str, ...]) -> bool:
+        if len(callers) >= MAX_DEPTH or not self._inliner.bodies.can_lower(node):
             return False
-        self._added += size
-        self._name_bytes = name_bytes
+        size = size_of(node)
+        if self._added + size > MAX_NODES:
+            return False
+        return self._has_room(size, size * (len(node.name) + _LABEL_BYTES))
+
+    def _has_room(self, nodes: int, name_bytes: int) -> bool:
+        """Whether so many more nodes may be added; then they count as such."""
+        if self._name_bytes + name_bytes > MAX_NAME_BYTES:
+            return False
+        self._added += nodes
+        self._name_bytes += name_bytes
         return True
 
+    def _lower(self, node: Node, callers: tuple[str, ...]) -> None:
+        had, self._has_control_flow = self._has_control_flow, True
+        acting = self._acting
+        made = self._inliner.lower(node, lambda label: self._name(node, label))
+        assert made.end is not None
+        for each in made.nodes:
+            self._droppable.add(each)
+            self.add(each, callers)
+        for index, edge in enumerate(made.outputs):
+            self._outputs[node, index] = edge
+        self._ends[node] = made.end
+        if self._acting > acting:
+            self._droppable.discard(made.end)
+        self._has_control_flow = had
+
     def _expand(self, call: Node, callers: tuple[str, ...]) -> None:
-        template = self._inliner.body_of(call)
+        template = self._inliner.bodies.body_of(call)
         assert template is not None
         called = (*callers, call.attrs["f"].name)
         had, own = self._has_control_flow, any(node.op in CONTROL_FLOW for node in template)
@@ -221,6 +226,8 @@ class _Work:
         results: list[Edge] = []
         effects: list[Node] = []
         by_name: dict[str, str] = {}
+        elsewhere: set[bytes] = set()
+        """The groups of nodes that are with a variable, wherever the call is."""
         for node in template:
             if node.op == "_Arg":
                 given[node] = args[node.attrs["index"]]
@@ -240,10 +247,14 @@ class _Work:
             if any(control in given for control in node.controls) or self._waits(copied, own):
                 copied.controls.append(start)
             by_name[node.name] = copied.name
-            copied.device = _device(node, call)
+            has_place = not elsewhere.isdisjoint(node.attrs.get("_class", ()))
+            copied.device = node.device if has_place else _device(node, call)
             self._droppable.add(copied)
+            acting = self._acting
             self.add(copied, called)
-            if _has_effect(node):
+            if has_place or (_takes_handle(node) and copied not in self._ends):
+                elsewhere.add(_LOCATION + node.name.encode())
+            if self._acting > acting:
                 effects.append(self._ends.get(copied, copied))
         for copied in made.values():
             copied.attrs = _attributes(copied, call, by_name)
@@ -272,14 +283,15 @@ class _Work:
         if not self._has_control_flow and not dtype.is_ref:
             return source, output
         node = Node(self._name(call, f"argument_{index}"), opdef_of("Identity"), {"T": dtype.base})
-        node.device = "" if dtype.base in (dtypes.resource, dtypes.variant) else call.device
+        node.device = "" if dtype.base in (dtypes.resource, dtypes.variant) else call.device or source.device
         node.inputs = [(source, output)]
         self._droppable.add(node)
         self._order.append(node)
         return node, 0
 
     def _noop(self, call: Node, label: str, controls: Sequence[Node]) -> Node:
-        node = Node(self._name(call, label), opdef_of("NoOp"), {}, call.device)
+        device = call.device or next((each.device for each in controls if each.device), "")
+        node = Node(self._name(call, label), opdef_of("NoOp"), {}, device)
         node.controls = list(dict.fromkeys(controls))
         self._droppable.add(node)
         self._order.append(node)
@@ -304,6 +316,8 @@ class _Work:
                 dtype = call.output_types[index].base
                 node = Node(self._name(call, f"result_{index}"), opdef_of("Identity"), {"T": dtype})
                 node.inputs, node.controls = [edge], ends
+                if dtype not in (dtypes.resource, dtypes.variant):
+                    node.device = edge[0].device
                 self._droppable.add(node)
                 self._order.append(node)
                 edge = (node, 0)
@@ -362,11 +376,15 @@ def _attributes(node: Node, call: Node, names: Mapping[str, str]) -> dict[str, o
     return attrs
 
 
+def _takes_handle(node: Node) -> bool:
+    return dtypes.resource in node.input_types or dtypes.variant in node.input_types
+
+
 def _device(node: Node, call: Node) -> str:
     """The device that a node of a body asks for: its own, and for the rest that of the call."""
     if call.attrs.get(_REMOTE):
         return call.device
-    if any(dtype in (dtypes.resource, dtypes.variant) for dtype in node.input_types):
+    if _takes_handle(node):
         return node.device  # with its variable
     if not node.device or not call.device:
         return node.device or call.device

@@ -86,6 +86,23 @@ def test_average_precision_of_classes_that_are_given() -> None:
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
 
 
+def test_a_confusion_matrix_of_all_batches() -> None:
+    metrics_impl: Any = module("python.ops.metrics_impl")
+    found: list[Any] = []
+    for tf, metrics in ((real, real_metrics), (ours, metrics_impl)):
+        with tf.Graph().as_default(), tf.Session() as session:
+            tags, mask = tf.constant([[0, 2, 1], [1, 1, 0]]), tf.sequence_mask([3, 2])
+            matrix, update = metrics._streaming_confusion_matrix(tags, [[0, 1, 1], [2, 1, 1]], 3, mask)
+            assert matrix.shape[0] == 3
+            assert matrix.dtype.base_dtype == tf.float64
+            # as tf_metrics does, which takes a number of rows and a masked sum of it
+            positive = tf.reduce_sum(matrix * np.ones([matrix.shape[0], 3]))
+            session.run(tf.local_variables_initializer())
+            found.append([session.run(update), session.run(update), session.run(positive)])
+    for mine, theirs in zip(found[1], found[0], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 @pytest.mark.parametrize("shape", [(1, 3, 2), (6,), (2,), (3, 1)])
 def test_seeds_of_gradients_of_another_shape(shape: tuple[int, ...]) -> None:
     found = []

@@ -22,6 +22,9 @@ assert np.isnan([np.NaN, np.NAN]).all()
 assert np.Inf > 1e300 > np.NINF and np.asscalar(np.float64([2.5])) == 2.5
 assert np.reshape(np.arange(4), newshape=[2, -1]).tolist() == np.reshape(np.arange(4), (2, 2)).tolist()
 assert np.reshape([[1, 2], [3, 4]], 4, order="F").tolist() == [1, 3, 2, 4]
+assert np.hstack(np.full((1, 1), i) for i in range(3)).tolist() == [[0, 1, 2]]
+assert np.vstack(map(np.array, ([1], [2]))).tolist() == np.row_stack([[1], [2]]).tolist() == [[1], [2]]
+assert np.stack((np.zeros(2) for _ in range(3)), axis=1).shape == (2, 3)
 assert issubclass(dict, collections.Mapping) and issubclass(list, collections.Sequence)
 assert fractions.gcd(12, 18) == 6 and time.clock() <= time.clock()
 assert inspect.getargspec(function) == (["a", "b"], "c", None, (1,))

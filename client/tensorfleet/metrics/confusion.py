@@ -99,6 +99,27 @@ precision = _share("precision", false_positives, "the positive predictions that 
 recall = _share("recall", false_negatives, "the true labels that were found")
 
 
+def streaming_confusion_matrix(
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None
+) -> Metric:
+    """The confusion matrix of all batches until now and the op that adds one to it, both float64
+    [num_classes, num_classes] (`tensorflow.python.ops.metrics_impl._streaming_confusion_matrix`).
+
+    Args:
+        labels: integers of any shape.
+        predictions: integers of the labels' shape.
+        num_classes: the number of classes.
+        weights: None for 1, else numbers or bools that broadcast to the predictions.
+    """
+    total = metric_variable([num_classes, num_classes], dtypes.float64, "total_confusion_matrix")
+    predictions, labels = (cast(classes, dtypes.int64) for classes in (predictions, labels))
+    number = cast(num_classes, dtypes.int64)
+    if weights is not None:
+        weights = _each(weights, predictions)
+    batch = confusion_matrix(_flat(labels), _flat(predictions), number, dtypes.float64, weights=weights)
+    return total, add_to(total, batch)
+
+
 def mean_iou(
     labels: Any,
     predictions: Any,
@@ -114,13 +135,7 @@ def mean_iou(
     """
     with variable_scope(name, "mean_iou", (predictions, labels, weights)):
         predictions, labels, weights = aligned(predictions, labels, weights)
-        total = metric_variable([num_classes, num_classes], dtypes.float64, "total_confusion_matrix")
-        predictions, labels = (cast(classes, dtypes.int64) for classes in (predictions, labels))
-        number = cast(num_classes, dtypes.int64)
-        if weights is not None:
-            weights = _each(weights, predictions)
-        batch = confusion_matrix(_flat(labels), _flat(predictions), number, dtypes.float64, weights=weights)
-        update = add_to(total, batch)
+        total, update = streaming_confusion_matrix(labels, predictions, num_classes, weights)
         columns, rows = (cast(reduce_sum(total, axis), dtypes.float32) for axis in (0, 1))
         both = cast(apply_one("DiagPart", total), dtypes.float32)
         union = columns + rows - both

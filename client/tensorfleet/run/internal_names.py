@@ -123,6 +123,7 @@ _OPERATIONS: dict[str, str] = {
     f"{_METRICS}._remove_squeezable_dimensions": "ours.metrics.streaming.aligned",
     f"{_METRICS}._safe_div": "ours.metrics.streaming.safe_quotient",
     f"{_METRICS}._safe_scalar_div": "ours.metrics.streaming.quotient",
+    f"{_METRICS}._streaming_confusion_matrix": "ours.metrics.confusion.streaming_confusion_matrix",
     f"{_METRICS}._streaming_sparse_average_precision_at_top_k": (
         "ours.metrics.ranking.average_precision_at_top_k"
     ),

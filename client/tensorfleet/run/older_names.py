@@ -70,6 +70,19 @@ def _reshape() -> Any:
     return reshape
 
 
+def _stacking(own: Any) -> Any:
+    """A function such as `numpy.hstack` that takes generators as well, as in NumPy 1.18."""
+    if hasattr(own, "takes_generators"):
+        return own
+
+    @functools.wraps(own)
+    def stacking(arrays: Any, *args: Any, **kwargs: Any) -> Any:
+        return own(list(arrays) if isinstance(arrays, collections.abc.Iterator) else arrays, *args, **kwargs)
+
+    stacking.takes_generators = True  # type: ignore[attr-defined]
+    return stacking
+
+
 def _put(module: Any, name: str, value: Any) -> None:
     # NumPy's module answers for absent names with warnings, so its names are looked up without it.
     if name not in vars(module):
@@ -85,6 +98,8 @@ def put_back() -> None:
     if hasattr(np, "trapezoid"):
         _put(np, "trapz", np.trapezoid)
     np.reshape = _reshape()
+    for name in ("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"):
+        setattr(np, name, _stacking(getattr(np, name)))
     for name in collections.abc.__all__:
         _put(collections, name, getattr(collections.abc, name))
     _put(fractions, "gcd", math.gcd)

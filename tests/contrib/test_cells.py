@@ -284,3 +284,17 @@ def test_the_gradient_of_a_limited_state_passes_the_limit() -> None:
         by_x, *peepholes = session.run(slopes)
     np.testing.assert_allclose(by_x, [[0.48641068] * 2, [0.0763227] * 2], rtol=1e-5)
     np.testing.assert_allclose(peepholes, [[0.02458137] * 2, [0.004231] * 2, [0.01904573] * 2], rtol=1e-4)
+
+
+def test_fused_cells_get_names_of_their_own_where_they_are_called() -> None:
+    x = tf.zeros([5, 2, 3])
+    first, backwards = rnn.LSTMBlockFusedCell(4), rnn.LSTMBlockFusedCell(4)
+    for _ in range(2):  # a second call takes the variables of the first
+        first(x, dtype=tf.float32)
+    rnn.TimeReversedFusedRNN(backwards)(x, dtype=tf.float32)
+    with tf.variable_scope("s"):
+        rnn.LSTMBlockFusedCell(4)(x, dtype=tf.float32)
+        rnn.LSTMBlockFusedCell(4)(x, dtype=tf.float32, scope="given")
+    assert [variable.op.name for variable in tf.global_variables() if "kernel" in variable.op.name] == [
+        *("lstm_fused_cell/kernel", "lstm_fused_cell_1/kernel", "s/lstm_fused_cell/kernel", "s/given/kernel")
+    ]

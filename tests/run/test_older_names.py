@@ -39,6 +39,20 @@ def test_programs_find_names_that_were_taken_away(tmp_path: Path) -> None:
     assert run(program) == (0, "[0, 0]\n", "")
 
 
+def test_scalars_are_printed_without_their_types(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np, tensorflow as tf\n"
+        "with tf.Session() as session:\n"
+        "    loss, step = session.run([tf.constant(0.5), tf.constant(3)])\n"
+        "print([loss, step], {'loss': np.float64(loss)}, np.array([loss, 2]))\n"
+        "np.set_printoptions(precision=2)\n"
+        "print((np.float32(0.25),))\n"
+    )
+    assert run(program) == (0, "[0.5, 3] {'loss': 0.5} [0.5 2. ]\n(0.25,)\n", "")
+
+
 def test_other_processes_are_left_alone() -> None:
     assert not hasattr(np, "int")
+    assert "np.float32" in repr(np.float32(1))
     assert "newshape" not in str(np.reshape)

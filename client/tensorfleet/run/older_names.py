@@ -1,7 +1,7 @@
 """Names that NumPy and Python have taken away since TensorFlow 1's time, put back for a program.
 
 Programs of that time ran on Python 3.5 to 3.7 and NumPy 1.11 to 1.18. Only names that are absent are put
-back, in the process of `tensorfleet run` alone.
+back, and NumPy's scalars are printed as then, in the process of `tensorfleet run` alone.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _put(module: Any, name: str, value: Any) -> None:
 
 
 def put_back() -> None:
-    """Puts the absent names back; a second call changes nothing."""
+    """Puts the absent names and the older printing back; a second call changes nothing."""
     for name, value in _NUMPY.items():
         _put(np, name, value)
     for function in (_in1d, _asfarray, _asscalar, _msort):
@@ -98,8 +98,15 @@ def put_back() -> None:
     if hasattr(np, "trapezoid"):
         _put(np, "trapz", np.trapezoid)
     np.reshape = _reshape()
+<<<<<<< HEAD
     for name in ("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"):
         setattr(np, name, _stacking(getattr(np, name)))
+=======
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        # Lists and dicts of what sessions and estimators return are printed as {"accuracy": 0.9}, without
+        # types, which those who read a program's output rely on. NumPy keeps this option per thread.
+        np.set_printoptions(legacy="1.25")
+>>>>>>> sampleb
     for name in collections.abc.__all__:
         _put(collections, name, getattr(collections.abc, name))
     _put(fractions, "gcd", math.gcd)

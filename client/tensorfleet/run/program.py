@@ -6,7 +6,9 @@ import argparse
 import os
 import runpy
 import sys
+import threading
 from collections.abc import Sequence
+from concurrent.futures import thread as executors
 from pathlib import Path
 from types import ModuleType
 
@@ -45,6 +47,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ.setdefault("TENSORFLEET_UNPLACED", "first")
     older_names.put_back()
     older_arrays.put_back()
+    try:
+        code = _execute(flags)
+    except SystemExit:  # what `tf.app.run` ends with
+        _await_threads()
+        raise
+    _await_threads()
+    return code
+
+
+def _execute(flags: argparse.Namespace) -> int:
     if flags.module:
         if not flags.no_check:
             _tell_missing(flags.script, module=True)
@@ -68,6 +80,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.modules["__main__"] = module
     exec(compile(source, flags.script, "exec"), module.__dict__)
     return 0
+
+
+def _await_threads() -> None:
+    """Waits for the threads that the program has left running, as long as they run.
+
+    The interpreter does so as well, but stops all executors first, without which such a thread could
+    neither make a server nor run a session. Their workers end by that, so they are not waited for here.
+    """
+    own = threading.current_thread()
+    while left := [
+        thread
+        for thread in threading.enumerate()
+        if thread is not own and not thread.daemon and thread not in executors._threads_queues
+    ]:
+        left[0].join()
 
 
 def _tell_missing(script: str, module: bool = False) -> None:

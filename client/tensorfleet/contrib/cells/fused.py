@@ -278,6 +278,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
         joined = stack(inputs) if is_list else convert_to_tensor(inputs)
         if initial_state is not None:
             initial_state = LSTMStateTuple(*initial_state)
+        self._cell._set_scope(scope)  # here, as a layer's name is made unique in the scope where it is called
         outputs, state = dynamic_rnn(
             self._cell,
             joined,
@@ -285,7 +286,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
             initial_state=initial_state,
             dtype=None if initial_state is not None else dtype or joined.dtype.base,
             time_major=True,
-            scope=scope or get_variable_scope(),
+            scope=get_variable_scope(),
         )
         return (unstack(outputs) if is_list else outputs), state
 

@@ -98,15 +98,12 @@ def put_back() -> None:
     if hasattr(np, "trapezoid"):
         _put(np, "trapz", np.trapezoid)
     np.reshape = _reshape()
-<<<<<<< HEAD
     for name in ("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"):
         setattr(np, name, _stacking(getattr(np, name)))
-=======
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         # Lists and dicts of what sessions and estimators return are printed as {"accuracy": 0.9}, without
         # types, which those who read a program's output rely on. NumPy keeps this option per thread.
         np.set_printoptions(legacy="1.25")
->>>>>>> sampleb
     for name in collections.abc.__all__:
         _put(collections, name, getattr(collections.abc, name))
     _put(fractions, "gcd", math.gcd)

@@ -92,9 +92,9 @@ def test_collected_messages_come_back() -> None:
     note = AnyMessage(type_url="type.googleapis.com/notes.Note", value=b"text")
     with tf.Graph().as_default():
         tf.constant(1.0)
-        tf.add_to_collection("notes", note)
+        tf.add_to_collection("any_messages", note)
         meta_graph = tf.train.export_meta_graph()
     for scope in (None, "inner"):
         with tf.Graph().as_default():
             tf.train.import_meta_graph(meta_graph, import_scope=scope)
-            assert tf.get_collection("notes") == [note]
+            assert tf.get_collection("any_messages") == [note]

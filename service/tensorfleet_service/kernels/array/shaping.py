@@ -207,6 +207,8 @@ def broadcast_gradient_args(node: KernelNode) -> Kernel:
     dtype = node.output_types[0].np
 
     def run(a: Any, b: Any) -> Any:
+        check_vector(a, "In[0]")
+        check_vector(b, "In[1]")
         first, second = ints(a), ints(b)
         if first == second:
             # Sums along dimensions of size 1 change nothing, but TensorFlow lists them.

@@ -83,7 +83,7 @@ def max_pool(node: KernelNode) -> Kernel:
     if node.op == "MaxPool" and _depth(node) > 1:
         return _max_over_depth(node)
     xp, (windows, window) = node.xp, _sliding(node.attrs)
-    least = np.array(node.attrs["T"].min, node.attrs["T"].as_numpy_dtype)
+    least, dtype = node.attrs["T"].min, node.attrs["T"].as_numpy_dtype
 
     def run(images: Any) -> Any:
         check_rank(images, "tensor_in", windows)
@@ -95,7 +95,7 @@ def max_pool(node: KernelNode) -> Kernel:
             return as_formatted(xp, pooled, windows)
         padded = geometry.padded(xp, images, lowest(images.dtype))
         first, *others = geometry.positions()
-        out = _highest(xp, padded[geometry.at(first)], xp.asarray(least))
+        out = _highest(xp, padded[geometry.at(first)], xp.full((), least, dtype))
         for position in others:
             out = _highest(xp, padded[geometry.at(position)], out)
         return as_formatted(xp, out, windows)

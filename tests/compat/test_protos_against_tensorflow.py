@@ -30,11 +30,14 @@ LEFT_OUT = {
     "RecvTensorResponse": {"transport_options"},
 }
 
+# Of TensorFleet, gRPC, TensorBoard, and of TensorFlow 1's contrib.
+OTHERS = ("fleet_pb2", "health_pb2", "projector_config_pb2", "session_bundle_pb2")
+
 
 def ours() -> Iterator[Any]:
     """Yields the descriptors of our messages and enums, nested ones too, but not those of other protocols."""
     for info in pkgutil.iter_modules(tensorfleet.proto.__path__):
-        if info.name in ("fleet_pb2", "health_pb2", "projector_config_pb2"):  # the last is TensorBoard's
+        if info.name in OTHERS:
             continue
         file = importlib.import_module(f"tensorfleet.proto.{info.name}").DESCRIPTOR
         yield from file.enum_types_by_name.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -360,6 +361,10 @@ class TensorArray:
     def close(self, name: str | None = None) -> Operation:
         """Drops the elements."""
         return apply_none("TensorArrayCloseV3", self._handle, name=name)
+
+
+_self, *_parameters = inspect.signature(TensorArray.__init__).parameters.values()
+TensorArray.__signature__ = inspect.Signature(_parameters)  # type: ignore[attr-defined]  # not that of __new__
 
 
 _list_array: Callable[[], type[TensorArray]]

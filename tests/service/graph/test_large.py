@@ -76,12 +76,13 @@ def test_loops_of_small_graphs_end_too() -> None:
 
 @pytest.mark.usefixtures("without_collections")
 def test_what_is_refused_ends() -> None:
+    before = live("Neg")  # of other tests, which may wait for a collection
     made = SessionGraph()
     rows = "\n".join(f"n{i} = Neg(n{i - 1})" for i in range(1, 50))
     with pytest.raises(errors.InvalidArgumentError):
         made.extend(graph_def(f"n0 = Placeholder()\n{rows}\nn7 = Neg(n6)"))
     assert not made.nodes
-    assert live("Neg") == 0
+    assert live("Neg") <= before
 
 
 def test_it_is_done_on_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

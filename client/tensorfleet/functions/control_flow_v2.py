@@ -25,9 +25,9 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.control_flow.while_context import (
     as_variable,
+    check_entered_shape,
     check_next_shape,
     flat_shapes,
-    is_special_case,
 )
 from tensorfleet.ops.data_flow.tensor_array import as_flow, with_flow
 from tensorfleet.proto.attr_value_pb2 import NameAttrList
@@ -206,12 +206,7 @@ def while_loop(
         )
     ]
     for tensor, dims in zip(flat, invariants, strict=True):
-        if not is_special_case(tensor.get_shape(), TensorShape(dims)):
-            raise ValueError(
-                f"The shape invariant specified for {tensor.name} is not compatible with the initial shape "
-                f"of the loop variable. It enters the loop with shape {tensor.get_shape()}, but the "
-                f"specified shape invariant is {TensorShape(dims)}."
-            )
+        check_entered_shape(tensor, TensorShape(dims))
     if maximum_iterations is not None:
         maximum_iterations = convert_to_tensor(maximum_iterations, dtypes.int32, "maximum_iterations")
         if maximum_iterations.dims not in ((), None):

@@ -288,12 +288,7 @@ class WhileContext(ControlFlowContext):
         with graph.control_dependencies(None):
             for tensor, invariant in zip(outside, invariants, strict=True):
                 made = enter(tensor, self._name, False, self._parallel_iterations, keep_shape=False)
-                if not is_special_case(tensor.get_shape(), invariant):
-                    raise ValueError(
-                        f"The shape invariant specified for {tensor.name} is not compatible with the initial "
-                        "shape of the loop variable. It enters the loop with shape "
-                        f"{tensor.get_shape()}, but the specified shape invariant is {invariant}."
-                    )
+                check_entered_shape(tensor, invariant)
                 made.set_shape(invariant)
                 graph.prevent_feeding(made)
                 if outer is not None:
@@ -358,6 +353,16 @@ def _close(joined: Tensor, value: Tensor) -> None:
     following = next_iteration(value)
     check_next_shape(joined.op.inputs[0].op.inputs[0], following.get_shape(), joined.get_shape())
     joined.op._update_input(1, following)
+
+
+def check_entered_shape(tensor: Tensor, invariant: TensorShape) -> None:
+    """Raises ValueError if a variable does not enter its loop with the shape that it keeps."""
+    if not is_special_case(tensor.get_shape(), invariant):
+        raise ValueError(
+            f"The shape invariant specified for {tensor.name} is not compatible with the initial shape "
+            f"of the loop variable. It enters the loop with shape {tensor.get_shape()}, but the "
+            f"specified shape invariant is {invariant}."
+        )
 
 
 def check_next_shape(entered: Tensor, shape: TensorShape, invariant: TensorShape) -> None:

@@ -17,7 +17,7 @@ FLAGS = tf.app.flags.FLAGS
 tf.app.flags.DEFINE_string("data_dir", "", "Where the records are written; a temporary directory by default.")
 tf.app.flags.DEFINE_string("input", "queues", "queues or dataset")
 tf.app.flags.DEFINE_integer("batch_size", 32, "Images of a step.")
-tf.app.flags.DEFINE_integer("max_steps", 130, "Steps of all workers.")
+tf.app.flags.DEFINE_integer("max_steps", 260, "Steps of all workers.")
 tf.app.flags.DEFINE_string("master", "", "The session's target.")
 tf.app.flags.DEFINE_integer("num_ps_tasks", 0, "Parameter servers; 0 for a program without a cluster.")
 tf.app.flags.DEFINE_integer("task", 0, "Which worker this is.")
@@ -186,7 +186,7 @@ def train(train_files, test_files):
         with tf.variable_scope("net"):
             logits = inference(images)
         loss = total_loss(logits, labels)
-        lr = tf.train.exponential_decay(0.005, global_step, 80, 0.5, staircase=True)
+        lr = tf.train.exponential_decay(0.005, global_step, 130, 0.5, staircase=True)
         opt = tf.train.AdamOptimizer(lr)
         grads = opt.compute_gradients(loss)
         with tf.control_dependencies([loss]):

@@ -288,7 +288,7 @@ class ScopedGraph:
             state.container = old
 
     def switch_to_thread_local(self) -> None:
-        """Gives each thread its own scopes (`tf.Graph.switch_to_thread_local`), which they have in any case."""
+        """Gives each thread its own scopes (`tf.Graph.switch_to_thread_local`), as it has in any case."""
 
     def scopes(self) -> ScopeState:
         """The scopes in force."""
@@ -303,8 +303,8 @@ class ScopedGraph:
     def _scopes(self) -> ScopeState:
         """The scopes of this thread, so that several threads build one graph without finding each other's.
 
-        As in TensorFlow, a thread starts without the name scope of the thread that made the graph, but with its
-        devices and control dependencies. Unlike there, they are the thread's own from then on.
+        As in TensorFlow, a thread starts without the name scope of the thread that made the graph, but with
+        its devices and control dependencies. Unlike there, they are the thread's own from then on.
         """
         state = self._local.state
         if state is None:

@@ -18,7 +18,7 @@ from tensorfleet_service.threads.running import check as check_step
 def _log_sums(xp: ModuleType, lowest: Any, x: Any, axis: int, dtype: Any) -> Any:
     """log(cumsum(exp(x))), in passes that each add the sums that end 1, 2, 4, … places before.
 
-    As in TensorFlow, a sum of nothing and of zeros has the lowest number for its logarithm, not minus infinity.
+    As in TensorFlow, the logarithm of a sum of nothing or of zeros is the lowest number, not minus infinity.
     """
     result = xp.maximum(xp.moveaxis(xp.asarray(x, dtype), axis, 0), lowest)
     step = 1

@@ -20,8 +20,11 @@ _UFUNCS = {"Sum": "add", "Prod": "multiply", "Min": "minimum", "Max": "maximum"}
 def _reduce_sorted(
     xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, neutral: Any, initial: Any = None
 ) -> Any:
-    """Combines the rows of each segment into `result`, whose rows of other segments stay as they are; of extrema
-    of unsorted segments, also with a first number, `initial`."""
+    """Combines the rows of each segment into `result`, whose rows of other segments stay as they are.
+
+    Args:
+        initial: of extrema of unsorted segments, the number that is there before the first row.
+    """
     if not ids.size:
         return result
     if xp is not np:  # CuPy has no reduceat
@@ -41,8 +44,8 @@ def _reduce_sorted(
 def _past_nans(ufunc: Any, rows: Any, starts: Any, found: Any, initial: Any) -> Any:
     """The extrema of segments as in TensorFlow, of which some may be NaN where a row is.
 
-    Sorted segments pass over NaNs, where they have other rows. Unsorted ones start from a number, `initial`, and
-    a NaN takes the place of what was before it, as does the next row of the NaN's.
+    Sorted segments pass over NaNs, where they have other rows. Unsorted ones start from a number, `initial`;
+    a NaN takes the place of what was before it, and the next row that of the NaN.
 
     Args:
         found: the extrema with NaNs, which any NaN in a segment makes of it.

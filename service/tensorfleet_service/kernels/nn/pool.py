@@ -232,7 +232,8 @@ def max_pool_gradient(xp: Any, attrs: dict[str, Any], rectified: bool = False) -
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"Expected orig_output shape to be {format_dims(expected)}, but got {format_dims(pooled.shape)}",
+                f"Expected orig_output shape to be {format_dims(expected)}, "
+                f"but got {format_dims(pooled.shape)}",
             )
         if of_images and takes(images, gradient) and _is_short(geometry, images):
             own = empty(images.shape, np.float32)

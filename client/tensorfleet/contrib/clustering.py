@@ -13,12 +13,13 @@ from tensorfleet.feature_column.layers import input_layer
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.metrics import mean as mean_metric
-from tensorfleet.ops.array.constants import ones_like, range as range_of, zeros
+from tensorfleet.ops.array.constants import ones, ones_like, range as range_of, zeros, zeros_like
 from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.array.indexing import gather
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.selection import where_v2
 from tensorfleet.ops.array.shaping import expand_dims, shape
+from tensorfleet.ops.control_flow.control import no_op
 from tensorfleet.ops.control_flow.control_flow import cond, while_loop
 from tensorfleet.ops.debugging.checks import assert_greater_equal
 from tensorfleet.ops.math.arithmetic import maximum, minimum
@@ -57,7 +58,8 @@ class KMeans:
             returns them.
         distance_metric: "squared_euclidean" or "cosine".
         use_mini_batch: whether each step moves the centers by one batch; else the inputs are all points.
-        mini_batch_steps_per_iteration: must be 1.
+        mini_batch_steps_per_iteration: the steps after which mini-batches move the centers that points are
+            assigned to; between them they move a copy. So several workers change the same copy.
         random_seed: the seed of the first centers.
         kmeans_plus_plus_num_retries, kmc2_chain_length: without effect.
 
@@ -83,13 +85,10 @@ class KMeans:
             *(RANDOM_INIT, KMEANS_PLUS_PLUS_INIT, KMC2_INIT),
         ):
             raise ValueError(f"Unsupported initialization algorithm: {initial_clusters!r}")
-        if mini_batch_steps_per_iteration != 1:
-            raise NotImplementedError(
-                "KMeans with mini_batch_steps_per_iteration other than 1 is not part of TensorFleet."
-            )
         self._inputs = [convert_to_tensor(x) for x in (inputs if isinstance(inputs, list) else [inputs])]
         self._count, self._initial, self._metric = num_clusters, initial_clusters, distance_metric
         self._mini_batch, self._seed = use_mini_batch, random_seed
+        self._steps = mini_batch_steps_per_iteration if use_mini_batch else 1
 
     def training_graph(self) -> tuple[Any, ...]:
         """The operations.
@@ -104,9 +103,28 @@ class KMeans:
         centers: Any = Variable(
             lambda: zeros([self._count, size], dtype), name="clusters", trainable=False, use_resource=True
         )
+        has_copy = self._steps > 1
+        # Without a copy, a center begins as the one point that it is.
         counts: Any = Variable(
-            lambda: zeros([self._count], dtype), name="update_counts", trainable=False, use_resource=True
+            lambda: (zeros if has_copy else ones)([self._count], dtype),
+            name="update_counts",
+            trainable=False,
+            use_resource=True,
         )
+        copy: Any = centers
+        if has_copy:
+            copy = Variable(
+                lambda: zeros([self._count, size], dtype),
+                name="clusters_updated",
+                trainable=False,
+                use_resource=True,
+            )
+            left: Any = Variable(
+                lambda: constant(self._steps, dtypes.int64),
+                name="update_in_steps",
+                trainable=False,
+                use_resource=True,
+            )
         initialized: Any = Variable(False, name="initialized", trainable=False, use_resource=True)
         all_scores, indices, scores = [], [], []
         for x in points:
@@ -117,7 +135,11 @@ class KMeans:
         joined = points[0] if len(points) == 1 else concat(points, 0)
 
         def begin() -> Any:
-            with framework.control_dependencies([centers.assign(self._first(joined), read_value=False)]):
+            first = self._first(joined)
+            made = [centers.assign(first, read_value=False)]
+            if has_copy:
+                made.append(copy.assign(first, read_value=False))
+            with framework.control_dependencies(made):
                 return initialized.assign(True, read_value=False)
 
         def begun() -> Any:
@@ -128,18 +150,40 @@ class KMeans:
         nearest = indices[0] if len(points) == 1 else concat(indices, 0)
         sums = unsorted_segment_sum(joined, nearest, self._count)
         new = unsorted_segment_sum(ones_like(joined[:, 0]), nearest, self._count)
-        if self._mini_batch:
-            # The mean over all points that a center has had.
-            with framework.control_dependencies([sums, new]):
+        # Points are assigned to the centers that were there before the step.
+        with framework.control_dependencies([sums, new]):
+            ready = self._published(centers, copy, counts, left) if has_copy else no_op()
+        with framework.control_dependencies([ready]):
+            old = copy.read_value()
+            if self._mini_batch:
+                # The mean over all points that a center has had.
                 total = counts.assign_add(new).read_value()
-            old = centers.read_value()
+        if self._mini_batch:
             moved = old + (sums - expand_dims(new, 1) * old) / expand_dims(maximum(total, 1.0), 1)
+            # Only directions count, so those of the centers are taken where they are compared.
+            train_op = copy.assign(moved, read_value=False)
         else:
-            with framework.control_dependencies([sums]):
-                old = centers.read_value()
             moved = where_v2(expand_dims(new, 1) > 0.0, sums / expand_dims(maximum(new, 1.0), 1), old)
-        train_op = centers.assign(self._normal(moved), read_value=False)
+            train_op = centers.assign(self._normal(moved), read_value=False)
         return all_scores, indices, scores, initialized, centers, init_op, train_op
+
+    def _published(self, centers: Any, copy: Any, counts: Any, left: Any) -> Any:
+        """The operation that makes the copy the centers, in one of so many steps."""
+
+        def publish() -> Any:
+            made = [
+                left.assign(self._steps - 1, read_value=False),
+                centers.assign(self._normal(copy.read_value()), read_value=False),
+                counts.assign(zeros_like(counts.read_value()), read_value=False),
+            ]
+            with framework.control_dependencies(made):
+                return constant(True)
+
+        def wait() -> Any:
+            with framework.control_dependencies([left.assign_sub(1, read_value=False)]):
+                return constant(False)
+
+        return cond(left.read_value() <= 0, publish, wait).op
 
     def _normal(self, x: Any) -> Any:
         return l2_normalize(x, axis=1) if self._metric == COSINE_DISTANCE else x
@@ -236,7 +280,8 @@ class KMeansClustering(Estimator):
     Args:
         num_clusters: how many clusters.
         model_dir: where checkpoints go.
-        initial_clusters, distance_metric, use_mini_batch, random_seed: as of `KMeans`.
+        initial_clusters, distance_metric, use_mini_batch, mini_batch_steps_per_iteration, random_seed: as of
+            `KMeans`.
         relative_tolerance: the relative change of the loss at which training ends, without mini-batches.
         feature_columns: columns that make points of features; by default features are joined.
     """

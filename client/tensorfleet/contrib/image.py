@@ -1,4 +1,4 @@
-"""`tf.contrib.image`: projective transforms of images, and matches of boxes."""
+"""`tf.contrib.image`: projective transforms and warps of images, splines, and matches of boxes."""
 
 import typing as _typing
 
@@ -12,6 +12,11 @@ from tensorfleet.contrib.image_transforms import (
     transform as transform,
     translate as translate,
     translations_to_projective_transforms as translations_to_projective_transforms,
+)
+from tensorfleet.contrib.image_warps import (
+    dense_image_warp as dense_image_warp,
+    interpolate_spline as interpolate_spline,
+    sparse_image_warp as sparse_image_warp,
 )
 
 if not _typing.TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,10 @@ class _Attempt:
     __slots__ = ("closes", "elements", "future", "small", "wanted")
 
     def __init__(
-        self, elements: Iterable[Element] = (), wanted: int = 0, small: bool = False, closes: bool = False
+        self, elements: Sequence[Element] = (), wanted: int = 0, small: bool = False, closes: bool = False
     ) -> None:
-        self.elements = Line(elements)
+        few = max(len(elements), wanted) <= unlocked.LISTED
+        self.elements: deque[Element] | Line = deque(elements) if few else Line(elements)
         self.wanted = wanted
         self.small = small
         self.closes = closes
@@ -90,7 +91,7 @@ class Queue:
         element: Element = self._elements.popleft()
         return element
 
-    def _put_back(self, elements: Line) -> None:
+    def _put_back(self, elements: deque[Element] | Line) -> None:
         while elements:
             self._elements.appendleft(elements.pop())
 
@@ -229,7 +230,9 @@ class Queue:
                     changed = True
                 if len(attempt.elements) < attempt.wanted:
                     break
-                ended.append((self._taking.popleft(), attempt.elements.listed(), None))
+                found = attempt.elements
+                listed = found.listed() if isinstance(found, Line) else list(found)
+                ended.append((self._taking.popleft(), listed, None))
 
     def _end_short(self, attempt: _Attempt, ended: _Ended) -> None:
         """Ends an attempt that wants more elements than will ever come."""
@@ -359,7 +362,7 @@ class RandomShuffleQueue(Queue):
         element: Element = elements.pop()
         return element
 
-    def _put_back(self, elements: Line) -> None:
+    def _put_back(self, elements: deque[Element] | Line) -> None:
         while elements:
             self._elements.append(elements.popleft())
 
@@ -411,6 +414,6 @@ class PriorityQueue(Queue):
         element: Element = self._elements.pop()[2]
         return element
 
-    def _put_back(self, elements: Line) -> None:
+    def _put_back(self, elements: deque[Element] | Line) -> None:
         while elements:
             self._put(elements.popleft())

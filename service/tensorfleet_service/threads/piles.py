@@ -86,8 +86,6 @@ class Line:
 
     def listed(self) -> list[Any]:
         """Takes all items out, in a list."""
-        if len(self) <= self._size:
-            return _emptied(self._first) + _emptied(self._last)
         found = unlocked.Listed()
         while self:
             found.append(self.popleft())
@@ -98,12 +96,6 @@ class Line:
         while self._blocks:
             self._blocks.pop()
         unlocked.drop(self._last)
-
-
-def _emptied(items: deque[Any]) -> list[Any]:
-    found = list(items)
-    items.clear()
-    return found
 
 
 def _taken(take: Callable[[], Any], count: int) -> Iterator[Any]:

@@ -370,6 +370,15 @@ def test_rows_and_stacks_by_parts(dtype: Any, small_parts: int) -> None:
     assert found == [list(range(100)), [str(i) for i in range(100)]]
 
 
+def test_stacks_of_many_end_with_their_step(small_parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [np.zeros(2)] * 100
+    monkeypatch.setattr(running.RUNNING, "step", Ended())
+    for join in (unlocked.stack, unlocked.concatenate):
+        assert join(values[:small_parts]).size == 2 * small_parts
+        with pytest.raises(errors.DeadlineExceededError):
+            join(values)
+
+
 @pytest.mark.parametrize("made", [list, set, dict.fromkeys, deque, unlocked.Listed])
 def test_long_containers_end_by_parts(made: Any, small_parts: int) -> None:
     items = made(range(100))

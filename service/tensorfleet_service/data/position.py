@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, ClassVar, Self
 
 from tensorfleet.core import errors
+from tensorfleet_service.threads.piles import Row
 
 State = dict[str, Any]
 
@@ -63,7 +64,7 @@ class Position:
 
 def plain(value: Any) -> Any:
     """A copy of a piece of state, which does not change when the iterator goes on."""
-    if isinstance(value, deque | set):
+    if isinstance(value, deque | set | Row):
         return list(value)
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
@@ -73,7 +74,7 @@ def plain(value: Any) -> Any:
 def set_state(owner: Any, name: str, value: Any) -> None:
     """Sets an attribute to what `plain` made of it. Raises TypeError where it is of another type."""
     kept = getattr(owner, name)
-    if isinstance(kept, deque | set):
+    if isinstance(kept, deque | set | Row):
         if not isinstance(value, list):
             raise TypeError(f"{name} is no list")
         value = type(kept)(value)

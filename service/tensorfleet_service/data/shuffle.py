@@ -12,6 +12,8 @@ from tensorfleet_service.data.dataset import CHECKED, PIECE, Dataset, Run, many
 from tensorfleet_service.data.position import Position, State
 from tensorfleet_service.data.sequence import Sequence
 from tensorfleet_service.state import philox
+from tensorfleet_service.threads import unlocked
+from tensorfleet_service.threads.piles import Row
 
 _COUNTERS = 1024  # counter values of a random stream that are computed at a time
 
@@ -94,7 +96,7 @@ class _Shuffling(Position):
         self._draws = numbers(*seeds)
         self._draw = self._draws.__next__
         self._drawn = 0
-        self._buffer: list[Any] = []
+        self._buffer: list[Any] | Row = [] if size <= unlocked.LISTED else Row()
         self._start = 0
         self._left = 0
         self._ended = False

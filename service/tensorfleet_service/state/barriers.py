@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import threading
 from collections import deque
@@ -15,14 +14,19 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.state.queues import dims_text
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.future import Future
+from tensorfleet_service.threads.piles import Dictionary, Heap
 
 _FIRST = -(2**63)
 """The index of the elements whose keys came first: TensorFlow's."""
 _MISSING = object()
 
-Ready = tuple[int, int, bytes, list[Any]]
-"""(index, order of completion, key, components): elements are given in the order of the index."""
+Ready = tuple[int, int, bytes, Any]
+"""(index, order of completion, key, components): elements are given in the order of the index.
+
+The components are an array of objects, which the collector does not look into, as it would into a list.
+"""
 
 
 @dataclass
@@ -50,13 +54,17 @@ class Barrier:
         self.dtypes = dtypes
         self.shapes = shapes
         self._lock = threading.Lock()
-        self._incomplete: dict[bytes, tuple[int, list[Any]]] = {}
-        self._ready: list[Ready] = []
+        self._incomplete = Dictionary()  # arrays of the components and the index, by key
+        self._ready = Heap()
         self._taking: deque[_Take] = deque()
         self._completions = itertools.count()
         self._index = _FIRST
         self._closed = False
         self._cancelled = False
+
+    def __del__(self) -> None:
+        self._incomplete.drop()
+        self._ready.drop()
 
     def read(self) -> Any:
         """The value of a fetched reference to the barrier: its container and name."""
@@ -116,9 +124,11 @@ class Barrier:
                     if self._closed:
                         text = f", but attempted to insert a brand new key: {key.decode(errors='replace')}"
                         raise errors.CancelledError(None, None, self._closed_text(len(keys), text))
-                    found = self._incomplete[key] = self._index, [_MISSING] * len(self.dtypes)
+                    found = np.full(len(self.dtypes) + 1, _MISSING, object)
+                    found[-1] = self._index
+                    self._incomplete[key] = found
                     grew = True
-                index, components = found
+                index, components = found[-1], found[:-1]
                 if components[component] is not _MISSING:
                     raise _invalid(
                         f"Key {key.decode(errors='replace')} already has a value for component {component} "
@@ -126,9 +136,9 @@ class Barrier:
                     )
                 components[component] = values[row]
                 if all(value is not _MISSING for value in components):
-                    del self._incomplete[key]
+                    self._incomplete.pop(key)
                     self._check_shapes(components)
-                    heapq.heappush(self._ready, (index, next(self._completions), key, components))
+                    self._ready.push((index, next(self._completions), key, components))
         finally:
             self._index += grew
 
@@ -185,7 +195,7 @@ class Barrier:
             self._closed = True
             self._cancelled = cancel_pending
             if cancel_pending:
-                self._incomplete.clear()
+                self._incomplete.drop()
             self._serve(ended)
         _tell(ended)
 
@@ -222,7 +232,7 @@ class Barrier:
             if there < count:
                 return
             self._taking.popleft()
-            ended.append((take, [heapq.heappop(self._ready) for _ in range(count)], None))
+            ended.append((take, unlocked.Listed(self._ready.pop() for _ in range(count)), None))
 
 
 def _tell(ended: _Ended) -> None:

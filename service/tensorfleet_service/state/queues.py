@@ -7,11 +7,10 @@ completes the futures of those served after it has released the lock.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.future import Future
+from tensorfleet_service.threads.piles import Heap, Line, Row
 
 Element = tuple[Any, ...]
 
@@ -33,9 +33,10 @@ class _Attempt:
     __slots__ = ("closes", "elements", "future", "small", "wanted")
 
     def __init__(
-        self, elements: Iterable[Element] = (), wanted: int = 0, small: bool = False, closes: bool = False
+        self, elements: Sequence[Element] = (), wanted: int = 0, small: bool = False, closes: bool = False
     ) -> None:
-        self.elements = deque(elements)
+        few = max(len(elements), wanted) <= unlocked.LISTED
+        self.elements: deque[Element] | Line = deque(elements) if few else Line(elements)
         self.wanted = wanted
         self.small = small
         self.closes = closes
@@ -76,12 +77,12 @@ class Queue:
         self._elements = self._container()
 
     def __del__(self) -> None:
-        unlocked.drop(self._elements)
+        self._elements.drop()
 
     # Differences of the kinds of queues
 
     def _container(self) -> Any:
-        return deque()
+        return Line()
 
     def _put(self, element: Element) -> None:
         self._elements.append(element)
@@ -90,8 +91,9 @@ class Queue:
         element: Element = self._elements.popleft()
         return element
 
-    def _put_back(self, elements: Iterable[Element]) -> None:
-        self._elements.extendleft(reversed(list(elements)))
+    def _put_back(self, elements: deque[Element] | Line) -> None:
+        while elements:
+            self._elements.appendleft(elements.pop())
 
     def _reserve(self) -> int:
         """The number of elements that must stay while the queue is open."""
@@ -229,15 +231,15 @@ class Queue:
                 if len(attempt.elements) < attempt.wanted:
                     break
                 found = attempt.elements
-                kind = list if len(found) <= unlocked.LISTED else unlocked.Listed
-                ended.append((self._taking.popleft(), kind(found), None))
+                listed = found.listed() if isinstance(found, Line) else list(found)
+                ended.append((self._taking.popleft(), listed, None))
 
     def _end_short(self, attempt: _Attempt, ended: _Ended) -> None:
         """Ends an attempt that wants more elements than will ever come."""
         self._put_back(attempt.elements)
         size = len(self._elements)
         if attempt.small and size:
-            ended.append((attempt, [self._take() for _ in range(size)], None))
+            ended.append((attempt, unlocked.Listed(self._take() for _ in range(size)), None))
             return
         text = (
             f"{self.kind} '{self.name}' is closed and has insufficient elements (requested {attempt.wanted}, "
@@ -351,7 +353,7 @@ class RandomShuffleQueue(Queue):
         self._draw = draw
 
     def _container(self) -> Any:
-        return []
+        return Row()
 
     def _take(self) -> Element:
         elements = self._elements
@@ -360,8 +362,9 @@ class RandomShuffleQueue(Queue):
         element: Element = elements.pop()
         return element
 
-    def _put_back(self, elements: Iterable[Element]) -> None:
-        self._elements.extend(elements)
+    def _put_back(self, elements: deque[Element] | Line) -> None:
+        while elements:
+            self._elements.append(elements.popleft())
 
     def _reserve(self) -> int:
         return self.min_after_dequeue
@@ -402,15 +405,15 @@ class PriorityQueue(Queue):
 
     def _container(self) -> Any:
         self._arrivals = itertools.count()  # equal elements come in the order of their arrival
-        return []
+        return Heap()
 
     def _put(self, element: Element) -> None:
-        heapq.heappush(self._elements, (int(element[0]), next(self._arrivals), element))
+        self._elements.push((int(element[0]), next(self._arrivals), element))
 
     def _take(self) -> Element:
-        element: Element = heapq.heappop(self._elements)[2]
+        element: Element = self._elements.pop()[2]
         return element
 
-    def _put_back(self, elements: Iterable[Element]) -> None:
-        for element in elements:
-            self._put(element)
+    def _put_back(self, elements: deque[Element] | Line) -> None:
+        while elements:
+            self._put(elements.popleft())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.threads import unlocked
+from tensorfleet_service.threads.piles import Dictionary
 
 Shape = tuple[int, ...]
 
@@ -31,12 +31,6 @@ def _array(items: Sequence[Any], dtype: DType, shape: Shape) -> Any:
 
 def _shown(item: Any) -> str:
     return item.decode(errors="backslashreplace") if isinstance(item, bytes) else str(item)
-
-
-def _add(values: dict[Any, Any], pairs: Iterable[tuple[Any, Any]]) -> None:
-    rest = iter(pairs)
-    while part := tuple(itertools.islice(rest, unlocked.LISTED)):
-        values.update(part)
 
 
 class Table:
@@ -61,10 +55,10 @@ class Table:
         self.key_dims = key_dims
         self.value_dims = value_dims
         self._lock = threading.Lock()
-        self._values: dict[Any, Any] = {}
+        self._values = Dictionary()
 
     def __del__(self) -> None:
-        unlocked.drop(self._values)
+        self._values.drop()
 
     def __len__(self) -> int:
         return len(self._values)
@@ -93,7 +87,7 @@ class Table:
         with self._lock:
             found = unlocked.Listed()
             for begin in range(0, len(items), unlocked.LISTED):
-                found += map(self._values.get, items[begin : begin + unlocked.LISTED])
+                found += self._values.get_all(items[begin : begin + unlocked.LISTED])
         if not self.value_dims:
             if default.ndim == 0 or default.shape != whole:
                 one = default[()]
@@ -110,7 +104,7 @@ class Table:
     def insert(self, keys: Any, values: Any) -> None:
         pairs = self._pairs(keys, values)
         with self._lock:
-            _add(self._values, pairs)
+            self._values.update(pairs)
 
     def remove(self, keys: Any) -> None:
         """Removes keys; those that are not there do no harm."""
@@ -122,16 +116,16 @@ class Table:
 
     def replace(self, keys: Any, values: Any) -> None:
         """Replaces the table's content by these keys and values."""
-        made: dict[Any, Any] = {}
-        _add(made, self._pairs(keys, values))
+        made = Dictionary()
+        made.update(self._pairs(keys, values))
         with self._lock:
             made, self._values = self._values, made
-        unlocked.drop(made)
+        made.drop()
 
     def export(self) -> tuple[Any, Any]:
         """All keys and values, in no particular order."""
         with self._lock:
-            keys, values = list(self._values), list(self._values.values())
+            keys, values = self._values.keys(), self._values.values()
         count = len(keys)
         shape = (count, *self.value_dims)
         if self.value_dims:
@@ -250,7 +244,7 @@ class StaticTable(Table):
         Raises:
             FailedPreconditionError: a key has two values, or the table has another content.
         """
-        made: dict[Any, Any] = {}
+        made = Dictionary()
         for key, value in pairs:
             before = made.setdefault(key, value)
             if before != value:
@@ -264,7 +258,7 @@ class StaticTable(Table):
             if not self._is_initialized:
                 self._values = made
                 self._is_initialized = True
-            elif self._values != made:
+            elif not self._values.same(made):
                 raise errors.FailedPreconditionError(
                     None, None, "Table was already initialized with different data."
                 )

@@ -109,22 +109,32 @@ def columns(elements: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
 
 
 def stack(values: Sequence[Any], xp: Any = np) -> Any:
-    """As `numpy.stack` of arrays of one shape and dtype."""
+    """As `numpy.stack` of arrays of one shape and dtype.
+
+    Raises:
+        OpError: the step has ended.
+    """
     if xp is not np or len(values) <= LISTED:
         return xp.stack(values)
     first = values[0]
     result = np.empty((len(values), *first.shape), first.dtype)
     for begin in range(0, len(values), LISTED):
+        check_step()
         result[begin : begin + LISTED] = np.stack(values[begin : begin + LISTED])
     return result
 
 
 def concatenate(values: Sequence[Any], xp: Any = np) -> Any:
-    """As `numpy.concatenate` of arrays of one dtype, along their first dimension."""
+    """As `numpy.concatenate` of arrays of one dtype, along their first dimension.
+
+    Raises:
+        OpError: the step has ended.
+    """
     if len(values) <= LISTED:
         return xp.concatenate(values)
     parts = []
     for begin in range(0, len(values), LISTED):
+        check_step()
         parts.append(xp.concatenate(values[begin : begin + LISTED]))
     return xp.concatenate(parts)
 

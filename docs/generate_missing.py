@@ -10,6 +10,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import tensorfleet
 from tensorfleet import contrib, keras
 from tensorfleet.core.public import missing_names
 
@@ -142,6 +143,16 @@ KERAS = {
     """,
 }
 
+# The names that TensorFlow 1.15 has outside of tf.contrib and tf.keras, and TensorFlow 2.21 no longer has.
+OLDER = """
+    config.experimental_list_devices data.experimental.CheckpointInputPipelineHook
+    data.experimental.MapVectorizationOptions data.experimental.StatsAggregator
+    data.experimental.StatsOptions data.experimental.bytes_produced_stats data.experimental.latency_stats
+    estimator.BoostedTreesClassifier estimator.BoostedTreesEstimator estimator.BoostedTreesRegressor
+    estimator.experimental.KMeans estimator.experimental.LinearSDCA estimator.tpu.experimental
+    layers.experimental pywrap_tensorflow
+"""
+
 # Why names are missing that are not just still to be written.
 REASONS = {
     "eager mode, tracing and functions of TensorFlow 2": (
@@ -230,6 +241,15 @@ def page() -> str:
         if (listed := [name for name in text.split() if name in known])
     ]
     parts.append(f"## Why\n\nThese are not meant to come, as they belong to:\n\n{''.join(why)}")
+    older = ", ".join(f"`{name}`" for name in OLDER.split() if not _has(name))
+    parts.append(
+        "## Names of TensorFlow 1.15 alone\n\nThese are missing, too; TensorFlow 2.21 no longer has them, "
+        f"so that they are not among those counted above.\n\n{older}\n"
+    )
+    parts.append(
+        "## tf.raw_ops\n\n[missing_ops.txt](missing_ops.txt) lists the op types that are missing, by why; "
+        "[ops.md](ops.md) those that are there.\n"
+    )
     absent = [name for name in CONTRIB.split() if name not in dir(contrib)]
     listed = ", ".join(f"`{name}`" for name in absent)
     parts.append(
@@ -253,6 +273,15 @@ def page() -> str:
         f"those of a base class are listed there only.\n\n{listed}\n"
     )
     return "\n".join(parts)
+
+
+def _has(name: str) -> bool:
+    place: object = tensorfleet
+    for part in name.split("."):
+        if not hasattr(place, part):
+            return False
+        place = getattr(place, part)
+    return True
 
 
 def _keras() -> str:

@@ -158,6 +158,17 @@ def test_python_2(tmp_path: Path) -> None:
     assert findings(tmp_path, "import tensorflow as tf\nprint tf.VERSION\n") == ["program.py:2 Python 3"]
 
 
+def test_ops_by_their_names(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import tensorflow as tf\ntf.raw_ops.LSTMBlockCell\ntf.raw_ops.ScaleAndTranslate(images=[0])\n"
+    )
+    [finding] = reading.read(script).findings
+    assert finding.place == f"{script}:3"
+    assert finding.text.startswith("tf.raw_ops.ScaleAndTranslate is missing: docs/missing_ops.txt says why")
+    assert finding.text.endswith("; see docs/ops.md")
+
+
 def test_missing_names_are_missing() -> None:
     assert [name for name in sorted(missing_names()) if reading.missing_part(name) is None] == []
 

@@ -100,6 +100,18 @@ def test_a_program_is_main_with_its_arguments_and_neighbours(script: Path) -> No
     assert run(script, "--times=5", command=command) == (5, "15 []\n", "")
 
 
+def test_the_log_is_that_of_the_name_tensorflow(script: Path) -> None:
+    script.write_text(
+        "import logging, sys\nimport tensorflow as tf\n"
+        "log = logging.getLogger('tensorflow')\n"
+        "log.addHandler(logging.StreamHandler(sys.stdout))\n"
+        "log.setLevel(logging.INFO)\ntf.logging.info('seen')\n"
+        "log.setLevel(logging.ERROR)\ntf.logging.warning('not seen')\n"
+        "assert logging.getLogger('tensorflow.part').parent is log is tf.get_logger()\n"
+    )
+    assert run(script) == (0, "seen\n", "")
+
+
 def test_an_error_names_the_line_of_the_program(script: Path) -> None:
     script.write_text("import tensorflow as tf\n\ntf.Session().run(tf.constant([1, 2])[tf.constant(7)])\n")
     code, _, err = run(script)

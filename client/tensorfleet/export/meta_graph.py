@@ -145,6 +145,10 @@ def export_meta_graph(
     if meta_info_def is not None:
         definition.meta_info_def.CopyFrom(meta_info_def)
     definition.graph_def.CopyFrom(graph.as_graph_def(add_shapes=True) if graph_def is None else graph_def)
+    for node in definition.graph_def.node:
+        if node.op == "VarHandleOp":
+            # For messages alone, and TensorFlow 1.15 refuses nodes with attributes that it does not know.
+            node.attr.pop("debug_name", None)
     savers: frozenset[str] = frozenset()
     if clear_extraneous_savers:
         savers = _other_savers(definition.graph_def, saver_def)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.operation import Operation
+from tensorfleet.proto.attr_value_pb2 import AttrValue
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef
 
 _REFERENCES = frozenset(("Variable", "VariableV2"))
+_READS = frozenset(("ReadVariableOp", "ResourceGather"))
+_CARRIERS = frozenset(("Enter", "Exit", "Identity", "LoopCond", "Merge", "NextIteration", "Switch"))
 # As TensorFlow counts them.
 _OF_VARIABLES = _REFERENCES | {
     *("Assign", "AssignAdd", "AssignSub", "Queue", "ScatterAdd", "ScatterSub", "ScatterUpdate"),
@@ -114,19 +117,71 @@ def convert_variables_to_constants(
         and node.name not in set(variable_names_blacklist or ())
     ]
     values = dict(zip(names, sess.run([f"{reads.get(name, name)}:0" for name in names]), strict=True))
+    readers, carried = _readers(sub_graph.node, values)
     result = GraphDef(versions=sub_graph.versions, library=sub_graph.library)
     for node in sub_graph.node:
+        if node.name in readers and node.op == "ResourceGather":
+            _add_gather(result, node)
+            continue
         copy = result.node.add()
         if node.name in values:
-            copy.name, copy.op = node.name, "Const"
-            copy.attr["dtype"].CopyFrom(node.attr["dtype"])
-            value = tensor_util.make_tensor_proto(values[node.name], node.attr["dtype"].type)
-            copy.attr["value"].tensor.CopyFrom(value)
-        elif node.op == "ReadVariableOp" and node.input[0] in values:
+            _as_constant(copy, node.name, node.attr["dtype"], values[node.name])
+        elif node.name in readers:
             _as_identity(node, copy)
         else:
             copy.CopyFrom(node)
+            if node.name in carried:
+                copy.attr["T"].CopyFrom(carried[node.name])
+                # These were the shapes of a handle.
+                copy.attr.pop("_output_shapes", None)
     return result
+
+
+def _readers(nodes: Iterable[NodeDef], variables: Collection[str]) -> tuple[set[str], dict[str, AttrValue]]:
+    """The nodes that read variables, and those that hand their handles to the readers, such as the Enter of a
+    loop, with the dtype of what is read."""
+    by_name = {node.name: node for node in nodes}
+    readers: set[str] = set()
+    carried: dict[str, AttrValue] = {}
+    for node in by_name.values():
+        if node.op not in _READS:
+            continue
+        passed: dict[str, None] = {}
+        waiting = [_source(node.input[0])]
+        found = False
+        while waiting:
+            name = waiting.pop()
+            found = found or name in variables
+            carrier = by_name[name]
+            if carrier.op in _CARRIERS and name not in passed:
+                passed[name] = None
+                inputs = carrier.input if carrier.op == "Merge" else carrier.input[:1]
+                waiting += [_source(text) for text in inputs if not text.startswith("^")]
+        if found:
+            readers.add(node.name)
+            carried.update(dict.fromkeys(passed, node.attr["dtype"]))
+    return readers, carried
+
+
+def _as_constant(copy: NodeDef, name: str, dtype: AttrValue, value: Any) -> None:
+    copy.name, copy.op = name, "Const"
+    copy.attr["dtype"].CopyFrom(dtype)
+    copy.attr["value"].tensor.CopyFrom(tensor_util.make_tensor_proto(value, dtype.type))
+
+
+def _add_gather(result: GraphDef, read: NodeDef) -> None:
+    """Adds the GatherV2 that stands for a ResourceGather, and its axis."""
+    batch_dims, indices = read.attr["batch_dims"].i, read.attr["Tindices"]
+    _as_constant(result.node.add(), f"{read.name}/axis", indices, batch_dims)
+    copy = result.node.add()
+    copy.name, copy.op, copy.device = read.name, "GatherV2", read.device
+    copy.input.extend([*read.input[:2], f"{read.name}/axis", *read.input[2:]])
+    copy.attr["Tparams"].CopyFrom(read.attr["dtype"])
+    for key in ("Tindices", "Taxis"):
+        copy.attr[key].CopyFrom(indices)
+    copy.attr["batch_dims"].i = batch_dims
+    if "_class" in read.attr:
+        copy.attr["_class"].CopyFrom(read.attr["_class"])
 
 
 def _as_identity(read: NodeDef, copy: NodeDef) -> None:

@@ -29,6 +29,7 @@ _ADVICE = {
     "profiler": "tf.RunMetadata and tf.RunOptions(trace_level=…) trace a step; docs/observability.md",
     "py_function": "use tf.py_func",
     "estimator.tpu": "there are no TPUs; TPUEstimator(use_tpu=False) trains on CPUs and GPUs",
+    "raw_ops": "docs/missing_ops.txt says why ops are absent",
     "tpu": "there are no TPUs; tf.train.Optimizer and tf.distribute train on CPUs and GPUs",
     "tools.graph_transforms": "its transforms are TensorFlow's own; tensorflow.python.tools has "
     "freeze_graph, optimize_for_inference_lib and strip_unused_lib",
@@ -61,6 +62,8 @@ def advice(name: str) -> str:
 
 
 def link(name: str) -> str:
-    """The part of docs/missing.md that has the name."""
+    """The part of docs/missing.md that has the name; for an op the page with those there are."""
+    if name.startswith("raw_ops."):
+        return "docs/ops.md"
     namespace = name.rpartition(".")[0]
     return f"{PAGE}#tf{namespace.replace('.', '')}"

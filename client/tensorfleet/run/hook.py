@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -64,6 +65,8 @@ def install() -> None:
             "program by `tensorfleet run`, or install the hook before the first import of tensorflow."
         )
     sys.meta_path.insert(0, Finder())
+    # Programs set the level and handlers of the log by logging.getLogger("tensorflow").
+    logging.Logger.manager.loggerDict.setdefault(paths.THEIRS, logging.getLogger(paths.OURS))
 
 
 def uninstall() -> None:
@@ -71,5 +74,8 @@ def uninstall() -> None:
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         return
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
+    loggers = logging.Logger.manager.loggerDict
+    if loggers.get(paths.THEIRS) is logging.getLogger(paths.OURS):
+        del loggers[paths.THEIRS]
     for name in [n for n in sys.modules if n.partition(".")[0] in paths.PACKAGES]:
         del sys.modules[name]

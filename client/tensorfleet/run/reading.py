@@ -10,10 +10,12 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from tensorfleet.api.raw_ops import raw_ops
 from tensorfleet.run import paths, program_files
 from tensorfleet.run.advice import BUILT_ON_TENSORFLOW, advice
 
 _LIBRARIES = (*paths.PACKAGES, paths.OURS)
+_NAMESPACES = (ModuleType, type, type(raw_ops))
 _MOST_FILES = 1000
 _ABSENCE = {"ImportError", "ModuleNotFoundError", "AttributeError"}
 _CAUGHT = {*_ABSENCE, "Exception", "BaseException"}
@@ -80,7 +82,7 @@ def missing_part(path: str) -> str | None:
     value: Any = paths.module("")
     names = path.split(".")
     for count, name in enumerate(names, 1):
-        if not isinstance(value, (ModuleType, type)):
+        if not isinstance(value, _NAMESPACES):
             return None
         try:
             value = getattr(value, name)
@@ -93,7 +95,7 @@ def _value(path: str) -> Any:
     """The object at a path below `tf`; None beyond modules and classes, as instances are the program's."""
     value: Any = paths.module("")
     for name in path.split(".") if path else ():
-        if not isinstance(value, (ModuleType, type)):
+        if not isinstance(value, _NAMESPACES):
             return None
         value = getattr(value, name, None)
     return value

@@ -206,6 +206,34 @@ def test_variables_become_constants(graph: tf.Graph) -> None:
                 assert session.run(y).tolist() == [3, 6]
 
 
+def _in_a_branch(variable: Any) -> tf.Tensor:
+    return tf.cond(tf.placeholder_with_default(True, []), lambda: variable[1:] * 2, lambda: variable[:1] + 1)
+
+
+def _in_a_loop(variable: Any) -> tf.Tensor:
+    return tf.while_loop(
+        lambda i, _: i < 3, lambda i, x: (i + 1, x @ variable), [0, tf.constant([[1.0, 2.0]])]
+    )[1]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda v: tf.nn.embedding_lookup(v, [1, 0, 1]), _in_a_branch, _in_a_loop],
+    ids=["rows", "branch", "loop"],
+)
+def test_resource_variables_are_frozen_where_their_handles_go(graph: tf.Graph, use: Any) -> None:
+    variable = tf.get_variable("v", initializer=[[1.0, 2.0], [3.0, 4.0]], use_resource=True)
+    tf.identity(use(variable), "y")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        expected = session.run("y:0")
+        frozen = tf.graph_util.convert_variables_to_constants(session, graph.as_graph_def(True), ["y"])
+    assert not {"VarHandleOp", "ReadVariableOp", "ResourceGather"} & {node.op for node in frozen.node}
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(frozen, name="")
+        assert session.run("y:0").tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("mapped", [True, False])
 def test_what_shapes_told_of_a_graph_does_not_hold_where_it_is_imported(
     graph: tf.Graph, mapped: bool

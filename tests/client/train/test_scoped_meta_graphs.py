@@ -98,3 +98,19 @@ def test_collected_messages_come_back() -> None:
         with tf.Graph().as_default():
             tf.train.import_meta_graph(meta_graph, import_scope=scope)
             assert tf.get_collection("any_messages") == [note]
+
+
+def test_meta_graphs_have_no_attribute_that_tensorflow_1_refuses() -> None:
+    # It drops unknown attributes with their default values, which the message's op definitions tell.
+    with tf.Graph().as_default():
+        tf.get_variable("v", [2], use_resource=True)
+        meta_graph = tf.train.export_meta_graph()
+    [handle] = [node for node in meta_graph.graph_def.node if node.op == "VarHandleOp"]
+    assert "debug_name" not in handle.attr
+    [found] = [op for op in meta_graph.meta_info_def.stripped_op_list.op if op.name == "VarHandleOp"]
+    assert [attr.name for attr in found.attr if attr.HasField("default_value")] == [
+        "container",
+        "shared_name",
+        "debug_name",
+        "allowed_devices",
+    ]

@@ -562,7 +562,7 @@ static PyMethodDef methods[] = {
     {"middle_sums", middle_sums, METH_VARARGS, "middle_sums(x, out, outer, rows, width, threads)"},
     {"convolve", convolve, METH_VARARGS,
      "convolve(images, weights, out, (n, height, width, depth), out_size, window, strides, dilations, before, filters, "
-     "threads, is_turned=False)"},
+     "threads, is_turned=False, places=None)"},
     {"convolve_filter", convolve_filter, METH_VARARGS,
      "convolve_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
      "filters, threads)"},

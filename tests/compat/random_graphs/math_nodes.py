@@ -39,9 +39,7 @@ def extremum_of_two(d: Draw) -> Call:
 @generator("Max", "Min", loose=1e-5)
 def extremum(d: Draw) -> Call:
     shape = d.shape(least=1)
-    return d.node(
-        d.tensor(shape, values="small", kind="fixed"), _axes(d, len(shape)), keep_dims=d.flag()
-    )
+    return d.node(d.tensor(shape, values="small", kind="fixed"), _axes(d, len(shape)), keep_dims=d.flag())
 
 
 @generator("Angle", "ComplexAbs", "Imag", "Real")

@@ -41,8 +41,9 @@ node("Substr", np.array([b"abc", b"de"], object), I([1, -1]), I([-1, -5]))
 
 @program("Cholesky", rtol=1e-6)
 def matrices_without_factors(make: Maker) -> Any:
-    """Above the diagonals TensorFlow leaves what was in the memory before."""
-    matrices = F([[[4, 1], [1, 3]], [[1, 2], [2, 1]], [[np.nan, 1], [1, 1]]])
+    """Above the diagonals TensorFlow leaves what was in the memory before. A matrix of numbers that is not
+    definite is refused as in 1.15; today's package gives NaNs."""
+    matrices = F([[[4, 1], [1, 3]], [[np.nan, 1], [1, 1]]])
     return make("MatrixBandPart", make("Cholesky", matrices), np.int64(-1), np.int64(0))
 
 

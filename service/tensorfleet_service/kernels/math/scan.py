@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -41,11 +42,12 @@ def _scan(node: KernelNode) -> Kernel:
     dtype = node.output_types[0]
     target = dtype.np
     wide = np.float32 if dtype in SMALL_FLOATS else target
-    accumulate, neutral = {
-        "Cumsum": (partial(_accumulated, xp, "add"), 0),
-        "Cumprod": (partial(_accumulated, xp, "multiply"), 1),
-        "CumulativeLogsumexp": (partial(_log_sums, xp, dtype.min), dtype.min),
-    }[node.op]
+    accumulate: Callable[..., Any]
+    if node.op == "CumulativeLogsumexp":
+        accumulate, neutral = partial(_log_sums, xp, dtype.min), dtype.min
+    else:
+        ufunc, neutral = ("add", 0) if node.op == "Cumsum" else ("multiply", 1)
+        accumulate = partial(_accumulated, xp, ufunc)
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
 
     def scan(x: Any, axis: Any) -> Any:

@@ -196,3 +196,9 @@ def test_activations_and_initializers_by_name(session: tf.Session) -> None:
         tf.layers.Dense(2, "rleu")
     with pytest.raises(ValueError, match="Unknown initializer"):
         tf.layers.Dense(2, kernel_initializer="one")
+
+
+@pytest.mark.parametrize("shape", [None, [5, 3, 3, None]])
+def test_batch_normalization_must_know_its_channels(shape: Any) -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="undefined"):
+        tf.layers.batch_normalization(tf.placeholder(tf.float32, shape))

@@ -273,6 +273,14 @@ def test_counts_at_thresholds_of_ones_own_metrics() -> None:
         metrics._confusion_matrix_at_thresholds(None, None, [0.5], includes=("tq",))
 
 
+def test_the_value_of_a_metric_of_ones_own_is_a_tensor() -> None:
+    metrics = of("python.ops.metrics_impl")
+    count = metrics.metric_variable([], tf.float32, name="count")
+    value = metrics._aggregate_variable(count, ["values"])
+    assert isinstance(value, tf.Tensor)
+    assert tf.get_collection("values") == [value]
+
+
 def test_sizes_of_layers() -> None:
     utils = of("python.layers.utils")
     assert utils.conv_output_length(7, 3, "valid", 2) == 3

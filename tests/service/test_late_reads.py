@@ -49,6 +49,8 @@ def inputs(nodes: list[Node], name: str) -> str:
         "y = Neg(r)\na = AssignAdd(v, one; ^y)\nb = Neg(a) @ /job:ps",
         # What is no longer the variable's memory.
         "k = Neg(r)\na = AssignAdd(v, one; ^k)\ny = Neg(k; ^a)",
+        # What gives the variable other memory.
+        "a = Assign(v, one; ^r) validate_shape=False\ny = Neg(r; ^a)",
     ],
 )
 def test_steps_that_stay_as_they_are(text: str) -> None:

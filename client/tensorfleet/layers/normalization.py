@@ -95,15 +95,15 @@ class BatchNormalization(Layer):
         self.moving_variance: Any = None
 
     def build(self, input_shape: Any) -> None:
+        if TensorShape(input_shape).rank is None:
+            raise ValueError(f"Input has undefined rank: {input_shape}")
         sizes = TensorShape(input_shape).as_list()
         given = self.axis if isinstance(self.axis, list) else [self.axis]
         axes = [a + len(sizes) if a < 0 else a for a in given]
         if len(set(axes)) != len(axes) or any(not 0 <= a < len(sizes) for a in axes):
             raise ValueError(f"Invalid axis: {given}, for inputs of shape {input_shape}")
         if any(sizes[a] is None for a in axes):
-            raise ValueError(
-                f"Dimension with `None` in the shape of inputs, where `axis` is {given}: {input_shape}"
-            )
+            raise ValueError(f"Input has undefined `axis` dimension: axis {given} of shape {input_shape}")
         self.axis = axes
         self.input_spec = InputSpec(ndim=len(sizes), axes={a: sizes[a] for a in axes})
         self._set_fused(len(sizes))

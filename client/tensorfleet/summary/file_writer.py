@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import logging
+from tensorfleet.graph.framework import get_default_graph
 from tensorfleet.graph.graph import Graph
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.summary.event_file_writer import EventFileWriter
@@ -198,11 +199,11 @@ class FileWriterCache:
 
     @staticmethod
     def get(logdir: Any) -> FileWriter:
-        """The FileWriter of a directory, made at the first call."""
+        """The FileWriter of a directory, made at the first call, when it writes the default graph."""
         key = os.fspath(logdir)
         with FileWriterCache._lock:
             if key not in FileWriterCache._cache:
-                FileWriterCache._cache[key] = FileWriter(key)
+                FileWriterCache._cache[key] = FileWriter(key, graph=get_default_graph())
             return FileWriterCache._cache[key]
 
     @staticmethod

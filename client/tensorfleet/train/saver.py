@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 import os
+import threading
 import time
 from collections.abc import Iterator, ValuesView
 from typing import Any
@@ -97,6 +99,11 @@ class Saver:
         self._is_built = False
         self._is_empty = False
         self._last_checkpoints: list[tuple[str, float]] = []
+        self._turns = itertools.count()
+        self._turn_of: dict[str, int] = {}
+        """When each checkpoint of this Saver's own was begun, by path."""
+        self._newest = ""
+        self._records = threading.Lock()
         self._next_checkpoint_time = math.inf
         if not defer_build:
             self.build()
@@ -223,6 +230,7 @@ class Saver:
         if os.path.dirname(latest_filename):
             raise ValueError("'latest_filename' must not contain path components")
         path = os.fsdecode(save_path)
+        turn = next(self._turns)
         if global_step is not None:
             number = global_step if isinstance(global_step, numbers.Integral) else sess.run(global_step)
             name = f"{path}-{int(number):08d}" if self._pad_step_number else f"{path}-{int(number)}"
@@ -236,7 +244,7 @@ class Saver:
         if not self._is_empty:
             saved = self._run_save(sess, name)
             if write_state and _is_here(saved):
-                self._record(saved, os.path.dirname(path), latest_filename, meta_graph_suffix)
+                self._record(saved, turn, os.path.dirname(path), latest_filename, meta_graph_suffix)
         if write_meta_graph:
             with sess.graph.as_default():
                 self.export_meta_graph(
@@ -255,18 +263,35 @@ class Saver:
             raise
         return os.fsdecode(saved)
 
-    def _record(self, path: str, directory: str, latest_filename: str, meta_graph_suffix: str) -> None:
-        """Writes the `checkpoint` file, then deletes the oldest checkpoint if there are too many."""
+    def _record(
+        self, path: str, turn: int, directory: str, latest_filename: str, meta_graph_suffix: str
+    ) -> None:
+        """Writes the `checkpoint` file, then deletes the oldest checkpoint if there are too many.
+
+        A save that was begun before another one and ends after it, in a thread that saves from time to time,
+        does not become the latest checkpoint: what it holds is older.
+        """
         assert self.saver_def is not None
         too_old = None
-        if self.saver_def.max_to_keep:
-            self._last_checkpoints = [known for known in self._last_checkpoints if known[0] != path]
-            self._last_checkpoints.append((path, time.time()))
-            if len(self._last_checkpoints) > self.saver_def.max_to_keep:
-                too_old = self._last_checkpoints.pop(0)
-        checkpoint_management.update_state(
-            directory, path, self.last_checkpoints, latest_filename, self._save_relative_paths
-        )
+        with self._records:
+            self._turn_of[path] = turn
+            if turn >= self._turn_of.get(self._newest, -1):
+                self._newest = path
+            if self.saver_def.max_to_keep:
+                kept = [known for known in self._last_checkpoints if known[0] != path]
+                kept.append((path, time.time()))
+                kept.sort(key=lambda known: self._turn_of.get(known[0], -1))
+                if len(kept) > self.saver_def.max_to_keep:
+                    too_old = kept.pop(0)
+                self._last_checkpoints = kept
+            known_paths = {self._newest, *self.last_checkpoints}
+            self._turn_of = {known: begun for known, begun in self._turn_of.items() if known in known_paths}
+        newest = ""
+        while newest != self._newest:  # another thread may have recorded its own while this one wrote
+            newest = self._newest
+            checkpoint_management.update_state(
+                directory, newest, self.last_checkpoints, latest_filename, self._save_relative_paths
+            )
         if too_old is None:
             return
         if too_old[1] > self._next_checkpoint_time:

@@ -11,7 +11,8 @@ the variable, that waits for the change:
 
 Nothing else in the step changes, and nothing at all in steps whose changes come last, as in training. The
 same holds over devices, where TensorFlow sends either value, as it comes. A fetch gives the variable's value
-at the end of the step.
+at the end of the step. An Assign that does not validate the shape is no such change: to grow a variable, a
+program reads it, assigns something larger, and copies what it has read.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ def read_late(nodes: list[Node]) -> list[Node]:
 
 
 def _changes(node: Node) -> bool:
+    if node.op == "Assign" and not node.attrs["validate_shape"]:
+        # Made to give the variable another size, and so other memory: what was read keeps the old memory.
+        return False
     return any(dtype.is_ref for dtype in node.input_types) and node.op not in _NOT_CHANGING
 
 

@@ -73,8 +73,9 @@ class EncodedSequences(Sequences):
             wrong &= np.array([self._context.kind(i, place) != MISSING for i in range(count)], bool)
         if wrong.any():
             raise Irregular
-        made = column.rows(size, feature.default.reshape(-1)).reshape(count, *feature.dims)
-        return made[0] if self._single else made
+        made = column.rows(size, feature.default.reshape(-1))
+        # A view in every case: an element taken from the array now would miss what `fill` writes later.
+        return made.reshape(feature.dims if self._single else (count, *feature.dims))
 
     def _steps(self, feature: Sparse | Fixed, may_lack: bool) -> tuple[Array, Column, Found]:
         """The number of steps of each sequence, the values of all steps, and what fills these in."""

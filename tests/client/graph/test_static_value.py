@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
+
 import tensorfleet as tf
 
 
@@ -38,3 +40,10 @@ def test_rows_of_a_matrix_are_no_sizes() -> None:
     with tf.Graph().as_default():
         rows = tf.unstack(tf.constant([[0], [2]]))
         assert tf.slice(tf.zeros([3]), rows[1], [1]).shape == [1]
+
+
+def test_a_slice_to_the_end_begins_within_the_tensor() -> None:
+    with tf.Graph().as_default():
+        assert tf.slice(tf.zeros([3]), [3], [-1]).shape == [0]
+        with pytest.raises(ValueError, match="Negative dimension size"):
+            tf.slice(tf.zeros([3]), [4], [-1])

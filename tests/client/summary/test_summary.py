@@ -190,6 +190,11 @@ def test_the_cache_has_one_writer_for_a_directory(tmp_path: Path) -> None:
     writer = tf.summary.FileWriterCache.get(str(tmp_path))
     assert tf.summary.FileWriterCache.get(str(tmp_path)) is writer
     tf.summary.FileWriterCache.clear()
+    (path,) = tmp_path.iterdir()
+    assert [event.WhichOneof("what") for event in tf.train.summary_iterator(str(path))][:2] == [
+        "file_version",
+        "graph_def",
+    ]
     assert tf.summary.FileWriterCache.get(str(tmp_path)) is not writer
     tf.summary.FileWriterCache.clear()
     with pytest.raises(TypeError, match="must be an instance of `Graph`"):

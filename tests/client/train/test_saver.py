@@ -368,3 +368,27 @@ def test_a_saver_of_format_v1_writes_one_file_and_restores_from_both_formats(
         old.restore(session, path)
         assert session.run(v).tolist() == [1.0, 2.0]
         assert session.run(w) == 3
+
+
+@pytest.mark.parametrize("max_to_keep", [None, 1, 5])
+def test_a_save_that_is_overtaken_does_not_become_the_latest(
+    max_to_keep: int | None, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tf.Variable(1.0)
+    initialized(session)
+    saver = tf.train.Saver(max_to_keep=max_to_keep)
+    save = saver._run_save
+
+    def overtaken(sess: Any, name: str) -> str:
+        saved = save(sess, name)
+        monkeypatch.setattr(saver, "_run_save", save)
+        saver.save(session, str(tmp_path / "m"), global_step=2)
+        return saved
+
+    monkeypatch.setattr(saver, "_run_save", overtaken)
+    first = saver.save(session, str(tmp_path / "m"), global_step=1)
+    latest = str(tmp_path / "m-2")
+    assert tf.train.latest_checkpoint(str(tmp_path)) == latest
+    assert saver.last_checkpoints == ({None: [], 1: [latest], 5: [first, latest]}[max_to_keep])
+    assert saver.save(session, str(tmp_path / "m"), global_step=1) == first  # begun last, whatever its name
+    assert tf.train.latest_checkpoint(str(tmp_path)) == first

@@ -81,6 +81,23 @@ def test_what_is_read_is_what_protobuf_reads(
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize(
+    ("feature", "dtype", "value"),
+    [
+        (Feature(bytes_list=BytesList(value=[b"text"])), dtypes.string, b"text"),
+        (Feature(int64_list=Int64List(value=[5])), dtypes.int64, 5),
+        (Feature(float_list=FloatList(value=[0.5])), dtypes.float32, 0.5),
+    ],
+)
+def test_a_scalar_of_a_single_sequence(feature: Feature, dtype: DType, value: Any) -> None:
+    made = SequenceExample()
+    made.context.feature["a"].CopyFrom(feature)
+    wanted = Fixed("a", dtype, (), np.empty(0, dtype.np), False)
+    (found,) = read(EncodedSequences([made.SerializeToString()], ["a"], [], True), "context_dense", wanted)
+    assert found.shape == ()
+    assert found[()] == value
+
+
 @given(sequences(), st.data())
 def test_damaged_ones_are_read_as_by_protobuf_or_not_at_all(item: bytes, data: Any) -> None:
     changed = bytearray(item)

@@ -46,6 +46,10 @@ def _slice_shape(op: RuleNode) -> list[Dims]:
     if size is not None and begin is not None:
         for i, (d, b, s) in enumerate(zip(dims, begin, size.tolist(), strict=True)):
             if s == -1 and d is not None and b is not None:
+                if b > d:
+                    raise ValueError(
+                        f"Negative dimension size caused by subtracting {b} from {d}, in dimension {i}"
+                    )
                 result[i] = d - b
     return [tuple(result)]
 

@@ -6,15 +6,17 @@ from typing import Any
 
 from tensorfleet.graph.framework import get_default_graph
 from tensorfleet.metrics.thresholds import Counts
+from tensorfleet.ops.array.identity import identity
 
 _KINDS = ("tp", "fn", "tn", "fp")
 
 
 def aggregate_variable(v: Any, collections: Any) -> Any:
-    """A metric's value, also added to collections."""
+    """The value of a metric's variable or tensor, as a tensor that is also added to collections."""
+    value = identity(v)
     if collections:
-        get_default_graph().add_to_collections(collections, v)
-    return v
+        get_default_graph().add_to_collections(collections, value)
+    return value
 
 
 def confusion_matrix_at_thresholds(

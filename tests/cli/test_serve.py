@@ -19,7 +19,7 @@ from contextlib import contextmanager
 import pytest
 
 import tensorfleet as tf
-from tensorfleet_service.local_cluster import free_ports
+from tests.ports import free_ports
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
 @pytest.mark.cluster
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_serves_sessions_until_a_signal_drains_it(signum: int) -> None:
-    port = free_ports("127.0.0.1", 1)[0]
+    port = free_ports(1)[0]
     with serving(port, TENSORFLEET_LOG_FORMAT="json") as process:
         line = json.loads(first_line(process))
         assert (line["task"], line["level"]) == ("/job:worker/task:0", "info")
@@ -65,7 +65,7 @@ def test_serves_sessions_until_a_signal_drains_it(signum: int) -> None:
 @pytest.mark.cluster
 def test_metrics_and_health_until_the_last_step_has_ended() -> None:
     """A step that runs when SIGTERM comes ends well; meanwhile the task is alive, but not ready."""
-    port, http = free_ports("127.0.0.1", 2)
+    port, http = free_ports(2)
     with serving(port, TENSORFLEET_METRICS_PORT=str(http), TENSORFLEET_GPUS="none") as process:
         lines = [first_line(process), first_line(process)]
         assert f"metrics and health at port {http}" in lines[0]
@@ -114,7 +114,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_a_metrics_port_in_use_ends_with_code_1() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with serving(free_ports("127.0.0.1", 1)[0], TENSORFLEET_METRICS_PORT=str(port)) as process:
+        with serving(free_ports(1)[0], TENSORFLEET_METRICS_PORT=str(port)) as process:
             _, said = process.communicate(timeout=30)
     assert process.returncode == 1
     assert f"/job:worker/task:0 cannot listen at port {port} for metrics" in said
@@ -123,7 +123,7 @@ def test_a_metrics_port_in_use_ends_with_code_1() -> None:
 
 @pytest.mark.cluster
 def test_a_variable_that_nobody_knows_is_a_warning() -> None:
-    with serving(free_ports("127.0.0.1", 1)[0], TENSORFLEET_MOOD="good") as process:
+    with serving(free_ports(1)[0], TENSORFLEET_MOOD="good") as process:
         assert "WARNING /job:worker/task:0 main: TENSORFLEET_MOOD is set" in first_line(process)
         assert "serves at" in first_line(process)
         process.send_signal(signal.SIGTERM)
@@ -133,7 +133,7 @@ def test_a_variable_that_nobody_knows_is_a_warning() -> None:
 
 @pytest.mark.cluster
 def test_the_end_of_standard_input_drains_if_asked_for() -> None:
-    with serving(free_ports("127.0.0.1", 1)[0], "--stop-with-stdin") as process:
+    with serving(free_ports(1)[0], "--stop-with-stdin") as process:
         assert "serves at" in first_line(process)
         process.communicate(timeout=30)  # closes its standard input
     assert process.returncode == 0

@@ -14,7 +14,8 @@ import tensorfleet as tf
 from tensorfleet.cli import status
 from tensorfleet.cli.table import human_bytes, human_seconds, table
 from tensorfleet_service.devices import native
-from tensorfleet_service.local_cluster import LocalCluster, free_ports
+from tensorfleet_service.local_cluster import LocalCluster
+from tests.ports import free_ports
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_a_task_that_is_down_is_shown_with_the_reason(capsys: pytest.CaptureFixt
 
 
 def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
-    port = free_ports("127.0.0.1", 1)[0]
+    port = free_ports(1)[0]
     assert status.main([f"127.0.0.1:{port}"]) == 1
     assert f"no answer from 127.0.0.1:{port}" in capsys.readouterr().err
 

@@ -14,7 +14,8 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cli import stacks, status
-from tensorfleet_service.local_cluster import LocalCluster, free_ports
+from tensorfleet_service.local_cluster import LocalCluster
+from tests.ports import free_ports
 from tests.until import Call, until
 
 

@@ -15,7 +15,8 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cli import top
-from tensorfleet_service.local_cluster import LocalCluster, free_ports
+from tensorfleet_service.local_cluster import LocalCluster
+from tests.ports import free_ports
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_without_a_terminal_the_tables_follow_each_other(
 
 
 def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    (port,) = free_ports(1)
     assert top.main([f"127.0.0.1:{port}", "--count", "1"]) == 1
     assert f"no answer from 127.0.0.1:{port}: " in capsys.readouterr().out
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import random
-import socket
 import tempfile
-import time
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import Any
 
 from tests.cluster import serve
 from tests.cluster.networks import Network
+from tests.ports import free_ports
 
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
@@ -158,21 +155,3 @@ class Cluster:
 
 def _host(network: Network | None) -> str:
     return "127.0.0.1" if network is None else network.host
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses, below those that the system gives to outgoing connections."""
-    ports: list[int] = []
-    end = time.monotonic() + START_SECONDS
-    source = random.Random(os.urandom(8))
-    while len(ports) < count:
-        assert time.monotonic() < end, "no free ports"
-        port = source.randrange(20_000, 32_000)
-        with socket.socket() as sock:
-            try:
-                sock.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in ports:
-            ports.append(port)
-    return ports

@@ -12,7 +12,8 @@ import pytest
 import tensorfleet as tf
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster, Way
-from tests.cluster.processes import Cluster, free_ports
+from tests.cluster.processes import Cluster
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.cluster
 

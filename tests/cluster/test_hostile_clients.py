@@ -26,7 +26,7 @@ from tensorfleet.wire import shared_memory
 from tensorfleet.wire.frames import DESCRIPTOR, HEADER, MAGIC, Kind, encode, unpack_error
 from tensorfleet.wire.limits import HELLO_SECONDS, MAX_HELLO_BYTES
 from tensorfleet.wire.reader import Reader
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 from tests.until import until
 
 pytestmark = pytest.mark.cluster

@@ -9,7 +9,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 
 PS, FIRST, SECOND = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorfleet as tf
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 
 
 def test_spaces_in_addresses_mean_nothing() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import tensorfleet as tf
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 
 SECONDS = 60.0
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.ports import free_ports
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -52,15 +53,6 @@ class Cluster:
         while text not in self.log(job, index):
             assert time.monotonic() < end, f"no {text!r} within {seconds} s in:\n{self.log(job, index)}"
             time.sleep(0.02)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 @contextmanager

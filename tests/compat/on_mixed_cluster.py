@@ -19,8 +19,8 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import numpy as np
 
-from tests.compat.cluster import free_ports
 from tests.compat.mixed_programs import PROGRAMS, PS, WORKER, session
+from tests.ports import free_ports
 
 CLUSTERS = {
     "tensorflow": ("tensorflow", "tensorflow"),

@@ -22,9 +22,9 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import tensorfleet as tf
 from tests.compat import conftest
-from tests.compat.cluster import free_ports
 from tests.compat.random_graphs import programs
 from tests.compat.random_graphs.table import ALONE
+from tests.ports import free_ports
 
 __all__ = ["conftest"]  # imported for what it registers
 

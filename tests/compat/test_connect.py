@@ -21,7 +21,7 @@ import tensorflow.compat.v1 as tf
 
 from tensorfleet.security import identity, settings, tokens
 from tensorfleet.security.authority import Authority, pem
-from tests.compat.cluster import free_ports
+from tests.ports import free_ports
 
 tf.disable_v2_behavior()
 

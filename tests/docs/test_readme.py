@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.settings import settings
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -43,7 +43,7 @@ def test_program(number: int) -> None:
     expected = re.findall(r"print\(.*\)  # (.*)$", program, re.M)
     assert expected
     ports = sorted(set(re.findall(r"localhost:(\d+)", program)))
-    for port, free in zip(ports, free_ports("127.0.0.1", len(ports)), strict=True):
+    for port, free in zip(ports, free_ports(len(ports)), strict=True):
         program = program.replace(f"localhost:{port}", f"localhost:{free}")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 
 SECONDS = 90.0
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import tensorfleet as tf
 from tensorfleet.cli.status import cluster_status
-from tests.cluster.processes import free_ports
 from tests.gpu.strict_array import Counters, Machine
+from tests.ports import free_ports
 
 
 def test_a_ps_on_the_cpu_and_two_workers_with_a_gpu_each(gpus: Callable[..., Machine]) -> None:

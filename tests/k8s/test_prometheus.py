@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.k8s.kubernetes import CHART, RELEASE, Kubernetes, program, task_pods
+from tests.ports import free_ports
 
 # What a cluster of this test does not have: GPUs, failed steps, queues.
 EMPTY = ("tensorfleet_gpu_", "errors_total", "tensorfleet_queue_length")
@@ -88,8 +88,7 @@ def prometheus(fleet: Kubernetes, tmp_path_factory: pytest.TempPathFactory) -> I
         pytest.skip("needs prometheus on PATH, Debian's package")
     directory = tmp_path_factory.mktemp("prometheus")
     (directory / "prometheus.yml").write_text(configuration(fleet, directory))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     log = (directory / "log").open("w")
     process = subprocess.Popen(
         [

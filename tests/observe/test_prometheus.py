@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
-from tensorfleet_service.local_cluster import LocalCluster, free_ports
+from tensorfleet_service.local_cluster import LocalCluster
 from tests.observe import dashboard
 from tests.observe.dashboard import Query
+from tests.ports import free_ports
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # the first test waits for the first samples
 

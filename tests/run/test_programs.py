@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 from tensorfleet.run import reading
+from tests.ports import free_ports
 
 PROGRAMS = Path(__file__).parent / "programs"
 SECONDS = 300
@@ -97,10 +97,7 @@ def test_tests_and_benchmarks() -> None:
 
 @pytest.mark.parametrize("flags", [[], ["--supervisor"]], ids=["monitored", "supervisor"])
 def test_between_graph_replication(flags: list[str]) -> None:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    hosts = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
-    for opened in sockets:
-        opened.close()
+    hosts = [f"127.0.0.1:{port}" for port in free_ports(3)]
     command = [sys.executable, "-m", "tensorfleet.run", str(PROGRAMS / "distributed.py"), *flags]
     command += [f"--ps_hosts={hosts[0]}", f"--worker_hosts={hosts[1]},{hosts[2]}"]
     started = [
@@ -125,10 +122,7 @@ def test_between_graph_replication(flags: list[str]) -> None:
 
 def test_an_estimator_on_chief_ps_worker_and_evaluator(tmp_path: Path) -> None:
     """Each process is told by TF_CONFIG what it is; the evaluator is not in the cluster."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    hosts = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
-    for opened in sockets:
-        opened.close()
+    hosts = [f"127.0.0.1:{port}" for port in free_ports(3)]
     cluster = {"chief": hosts[:1], "ps": hosts[1:2], "worker": hosts[2:]}
     model = tmp_path / "model"
     program = str(PROGRAMS / "wide_deep.py")

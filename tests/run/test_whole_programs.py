@@ -35,7 +35,7 @@ CALLS = {
 ON_CLUSTER = {
     "cnn_records_by_dataset": ["--max_steps=300"],
     "cnn_records_by_queues": ["--max_steps=300"],
-    "seq2seq_beam": ["--max_steps=900"],
+    "seq2seq_beam": ["--max_steps=600"],
     "slim_resnet": ["--max_number_of_steps=90"],
 }
 # One program makes the graph for all workers.

@@ -13,8 +13,8 @@ from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.security import identity, local, settings, tokens
 from tensorfleet.security.authority import Authority, pem
 from tensorfleet.security.settings import Security, TlsFiles
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.server import TaskServer
+from tests.ports import free_ports
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 DOMAIN, CLUSTER = "example.org", "one"
@@ -102,7 +102,7 @@ def tasks(request: pytest.FixtureRequest) -> Iterator[MakeTasks]:
     def make(
         wanted: dict[str, Security], protocol: str = usual, bind: str | None = None
     ) -> dict[str, TaskServer]:
-        ports = iter(free_ports("127.0.0.1", len(wanted)))
+        ports = iter(free_ports(len(wanted)))
         cluster: dict[str, dict[int, str]] = {}
         for name in wanted:
             job, _, index = name.partition(":")

@@ -12,9 +12,9 @@ import pytest
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.proto.types_pb2 import DT_BOOL, DT_FLOAT, DT_STRING
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.server import TaskServer
 from tensorfleet_service.state.files import ConfinedFiles
+from tests.ports import free_ports
 from tests.security.test_hostile_functions import Hostile, Stranger, add, func
 
 STRING, FLOAT = dtypes.string, dtypes.float32
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def stranger(folder: Path) -> Iterator[Stranger]:
     """A client of the worker, beside which there is a ps; both have the same settings."""
-    ports = iter(free_ports("127.0.0.1", 2))
+    ports = iter(free_ports(2))
     spec = ClusterSpec({job: [f"127.0.0.1:{next(ports)}"] for job in ("ps", "worker")})
     files = ConfinedFiles([], [str(folder / ALLOWED)])
     servers = [TaskServer(spec, job, 0, files=files) for job in ("ps", "worker")]

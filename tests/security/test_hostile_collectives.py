@@ -19,9 +19,9 @@ from tensorfleet.wire.frames import Kind, encode
 from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.reader import Reader
 from tensorfleet_service.collectives.call import Call, Verb
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.net import limits
 from tensorfleet_service.server import TaskServer
+from tests.ports import free_ports
 from tests.security.conftest import MakeTasks
 from tests.security.test_between_tasks import addresses, open_socket
 from tests.security.test_hostile_functions import Hostile, Stranger
@@ -35,7 +35,7 @@ DEVICE = f"{PS}/device:CPU:0"
 @pytest.fixture
 def leader() -> Iterator[TaskServer]:
     """A worker, which leads its cluster's collectives; the ps beside it is whoever says so."""
-    ports = iter(free_ports("127.0.0.1", 2))
+    ports = iter(free_ports(2))
     spec = ClusterSpec({job: [f"127.0.0.1:{next(ports)}"] for job in ("ps", "worker")})
     server = TaskServer(spec, "worker", 0)
     server.start()

@@ -24,9 +24,9 @@ from tensorfleet.core import errors
 from tensorfleet.security import peer_user
 from tensorfleet.security.settings import CA, CERT, KEY, TOKEN_FILE, Security
 from tensorfleet.session.proxy import Proxy
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.server import TaskServer
 from tests.cluster import networks
+from tests.ports import free_ports
 from tests.security.conftest import SECRET, MakeTasks, Pki, TokenBook
 from tests.until import until
 
@@ -366,7 +366,7 @@ def test_the_command_says_what_is_wrong(tasks: MakeTasks, book: TokenBook, tmp_p
         assert process.returncode == 1
         assert "the token is not known here: it is wrong, or was revoked" in said
         assert "tft_wrong" not in said
-    (port,) = free_ports("127.0.0.1", 1)
+    (port,) = free_ports(1)
     with command(f"127.0.0.1:{port}", "--listen", "127.0.0.1:0") as process:
         _, said = process.communicate(timeout=90)
         assert process.returncode == 1

@@ -23,8 +23,8 @@ import tensorfleet as tf
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.security import settings
 from tensorfleet.session.transport_grpc import Channel
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.rpc.callers import MAX_CALLS
+from tests.ports import free_ports
 from tests.security.conftest import TokenBook
 
 DESCRIPTORS = 1024
@@ -58,7 +58,7 @@ class Task:
 def task(book: TokenBook, tmp_path: Path) -> Iterator[Task]:
     """A task in a process of its own, which may have fewer descriptors than there are strangers."""
     book.add("alice")
-    (port,) = free_ports("127.0.0.1", 1)
+    (port,) = free_ports(1)
     environment = os.environ | {settings.TOKENS: str(book.path)}
     cluster = json.dumps({"worker": [f"127.0.0.1:{port}"]})
     with (tmp_path / "log").open("w") as log:

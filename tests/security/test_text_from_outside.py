@@ -18,9 +18,9 @@ import tensorfleet as tf
 from tensorfleet.cli import status, steps, table
 from tensorfleet.proto import master_pb2
 from tensorfleet.security.settings import Security
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.observe.metrics import MAX_LABEL
 from tensorfleet_service.server import TaskServer
+from tests.ports import free_ports
 from tests.security.conftest import MakeTasks, TokenBook
 from tests.security.test_hostile_functions import Stranger
 from tests.until import until
@@ -121,7 +121,7 @@ FORGED = (
 def test_a_client_cannot_write_the_log(book: TokenBook, client: Show, tmp_path: Path) -> None:
     """Nor the audit log, which is in it, by ops that print."""
     book.add("mallory")
-    (port,) = free_ports("127.0.0.1", 1)
+    (port,) = free_ports(1)
     environment = os.environ | {
         "TENSORFLEET_TOKENS": str(book.path),
         "TENSORFLEET_CLUSTER_SPEC": json.dumps({"worker": [f"127.0.0.1:{port}"]}),

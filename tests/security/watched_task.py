@@ -74,10 +74,10 @@ def serve() -> None:
     from tensorfleet.cluster.cluster import ClusterSpec
     from tensorfleet.core import gc_pause
     from tensorfleet.security.settings import Security
-    from tensorfleet_service.local_cluster import free_ports
     from tensorfleet_service.server import TaskServer
+    from tests.ports import free_ports
 
-    (port,) = free_ports("127.0.0.1", 1)
+    (port,) = free_ports(1)
     address = f"127.0.0.1:{port}"
     cluster = ClusterSpec({"worker": [address]})
     task = TaskServer(cluster, "worker", 0, "grpc+stream", None, security=Security())

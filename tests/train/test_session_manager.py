@@ -9,7 +9,8 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.session import transport
-from tests.cluster.processes import Cluster, free_ports
+from tests.cluster.processes import Cluster
+from tests.ports import free_ports
 from tests.until import Call
 
 

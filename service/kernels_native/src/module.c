@@ -545,7 +545,8 @@ static PyMethodDef methods[] = {
     {"max_pool", max_pool, METH_VARARGS,
      "max_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"max_pool_grad", max_pool_grad, METH_VARARGS,
-     "max_pool_grad(x, out, pooled, gradient, (n, height, width, depth), out_size, window, strides, before, threads)"},
+     "max_pool_grad(x, out, gradient, (n, height, width, depth), out_size, window, strides, before, threads): whether "
+     "a NaN is the maximum to which one goes"},
     {"average_pool", average_pool, METH_VARARGS,
      "average_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"average_pool_grad", average_pool_grad, METH_VARARGS,

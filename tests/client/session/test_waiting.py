@@ -12,7 +12,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.session import waiting
 from tensorfleet.session.connect import full_target
-from tensorfleet_service.local_cluster import free_ports
+from tests.ports import free_ports
 
 
 def run_one(target: str, milliseconds: int = 0) -> Any:
@@ -31,7 +31,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("soon")
 def test_a_session_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    (port,) = free_ports(1)
     with pytest.raises(tf.errors.DeadlineExceededError, match=rf"No answer from 127.0.0.1:{port} within 2 s"):
         run_one(f"grpc://127.0.0.1:{port}", 2000)
     said = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
@@ -43,7 +43,7 @@ def test_a_session_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> N
 
 @pytest.mark.usefixtures("soon")
 def test_a_server_that_comes_late_is_used(caplog: pytest.LogCaptureFixture) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    (port,) = free_ports(1)
     servers: list[tf.train.Server] = []
 
     class Starter(logging.Handler):

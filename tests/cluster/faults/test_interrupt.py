@@ -14,7 +14,7 @@ import pytest
 import tensorfleet as tf
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster, Way
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 from tests.until import until
 
 pytestmark = pytest.mark.cluster

@@ -27,8 +27,8 @@ from tests.cluster import networks
 from tests.cluster.faults import training
 from tests.cluster.faults.served import END_SECONDS, Served, ended
 from tests.cluster.networks import Network, Networks
-from tests.cluster.processes import free_ports
 from tests.cluster.signals import stopped
+from tests.ports import free_ports
 from tests.until import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -20,7 +20,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.session import transport_grpc
 from tests.cluster.faults.served import Served, ended
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 from tests.until import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]

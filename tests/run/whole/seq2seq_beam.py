@@ -185,7 +185,9 @@ class Model(object):
         self.global_step = tf.train.get_or_create_global_step()
         params = tf.trainable_variables()
         gradients, self.grad_norm = tf.clip_by_global_norm(tf.gradients(self.loss, params), 5.0)
-        self.update = tf.train.AdamOptimizer(0.012).apply_gradients(zip(gradients, params), self.global_step)
+        # It comes to rest: at a constant rate the last steps, with late gradients of other workers, may unlearn a lot.
+        rate = tf.train.cosine_decay(0.012, self.global_step, FLAGS.max_steps)
+        self.update = tf.train.AdamOptimizer(rate).apply_gradients(zip(gradients, params), self.global_step)
 
 
 def main(_):

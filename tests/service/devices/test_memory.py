@@ -22,7 +22,8 @@ from tensorfleet.wire import shared_memory
 from tensorfleet_service.devices import memory
 from tensorfleet_service.devices.memory import VARIABLE, Budget, Limit, find_limit
 from tensorfleet_service.executor import statements
-from tensorfleet_service.local_cluster import LocalCluster, free_ports
+from tensorfleet_service.local_cluster import LocalCluster
+from tests.ports import free_ports
 from tests.until import Call, until
 
 BUDGET_MB = 400
@@ -261,7 +262,7 @@ def group() -> Iterator[Path]:
 
 
 def test_a_containers_limit_is_no_kill(group: Path) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    (port,) = free_ports(1)
     address = f"127.0.0.1:{port}"
     flags = ["--job-name", "worker", "--task-index", "0", "--cluster-spec", json.dumps({"worker": [address]})]
     command = [sys.executable, "-m", "tensorfleet_service.main", *flags]

@@ -43,8 +43,8 @@ from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.security.principal import Principal
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.turns import Turns
-from tests.cluster.processes import free_ports
 from tests.cluster.together import Servers
+from tests.ports import free_ports
 from tests.until import until
 
 SECONDS = 20.0

@@ -12,7 +12,7 @@ import tensorfleet as tf
 from tensorfleet.cluster.server import Server
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.shared_memory import Arena
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 from tests.until import until
 
 if not shared_memory.SUPPORTED:

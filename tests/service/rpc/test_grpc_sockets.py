@@ -32,7 +32,7 @@ from tensorfleet_service.rpc.grpc_sockets import ServedSocket
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.server import TaskServer
 from tests.cluster import ops
-from tests.cluster.processes import free_ports
+from tests.ports import free_ports
 from tests.until import Call, until
 
 SECONDS = 20.0
@@ -397,7 +397,7 @@ def test_a_step_that_is_late_ends_and_the_session_goes_on(
             with pytest.raises(tf.errors.DeadlineExceededError, match="waits for"):
                 session.run(late, options=tf.RunOptions(timeout_in_ms=300))
             assert session.run(y) == 3
-            assert not tasks[0]._worker.steps
+            until(lambda: not tasks[0]._worker.steps, 20)
 
 
 def test_the_step_of_a_client_that_is_gone_is_cancelled(

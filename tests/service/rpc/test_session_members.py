@@ -10,13 +10,13 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.session import waiting
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.net import timeouts
 from tensorfleet_service.rpc import session_members
+from tests.ports import free_ports
 
 
 def addresses(count: int) -> list[str]:
-    return [f"127.0.0.1:{port}" for port in free_ports("127.0.0.1", count)]
+    return [f"127.0.0.1:{port}" for port in free_ports(count)]
 
 
 def run_one(target: str, milliseconds: int = 0) -> int:

@@ -11,9 +11,9 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.heartbeat import Heart
-from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.threads.deadlines import Deadlines
+from tests.ports import free_ports
 from tests.until import until
 
 
@@ -102,7 +102,7 @@ def test_a_tasks_connection_is_made_anew() -> None:
             no_thread()
         start(thread)
 
-    cluster = tf.train.ClusterSpec({"worker": [f"127.0.0.1:{port}" for port in free_ports("127.0.0.1", 2)]})
+    cluster = tf.train.ClusterSpec({"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]})
     servers = [tf.train.Server(cluster, job_name="worker", task_index=index) for index in range(2)]
     try:
         with tf.Graph().as_default(), pytest.MonkeyPatch.context() as patch:

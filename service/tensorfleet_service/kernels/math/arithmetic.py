@@ -26,7 +26,14 @@ def _join_strings(x: Any, y: Any) -> Any:
     return string_arrays.each(operator.add, x, y)
 
 
-kernel("Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum", "Atan2", alike=True)(_formula)
+kernel("Add", "AddV2", "Sub", "Mul", "Atan2", alike=True)(_formula)
+
+
+@kernel("Maximum", "Minimum", alike=True)
+def _extremum(node: KernelNode) -> Expression:
+    if node.input_types[0].is_integer:  # one pass does, as there are no NaNs
+        return binary(getattr(node.xp, node.op.lower()))
+    return _formula(node)
 
 
 @kernel("NextAfter")

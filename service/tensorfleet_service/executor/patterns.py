@@ -32,7 +32,10 @@ FUSES = "_fuses"
 """The attribute of a root that may be computed together with its inputs."""
 
 Places = list[list[int]]
-"""For each part, in the order of the root's inputs, which of the group's inputs its own inputs are."""
+"""For each part, in the order of the root's inputs, which of the group's inputs its own inputs are.
+
+Last, which of them the root's inputs are that come from no part.
+"""
 
 Run = Callable[[Sequence[Any]], Any]
 
@@ -44,14 +47,15 @@ class Pattern:
     Attributes:
         part: this op type.
         fits: whether such nodes, given after the root, can be computed together.
-        make: makes the function of the group's inputs, which returns None where it does not pay, or inputs
-            do not fit.
+        make: makes the function of the group's inputs, from the root, these nodes and the places of their
+            inputs and, last, of the root's others. The function returns None where it does not pay, or
+            inputs do not fit.
         only_first: whether only the first input comes from such a node.
     """
 
     part: str
     fits: Callable[[Node, Sequence[Node]], bool]
-    make: Callable[[Sequence[Node], Places], Run]
+    make: Callable[[Node, Sequence[Node], Places], Run]
     only_first: bool = False
 
 
@@ -90,6 +94,7 @@ def find_patterns(
             users[id(control)] = users.get(id(control), 0) + 2  # it has to be computed where it stands
     place: dict[int, int] = {}
     found = []
+    roots: set[int] = set()  # a root is no part of another pattern: the first one saves more
     divider = -1  # the last node that may wait, or change a variable
     for position, node in enumerate(nodes):
         place[id(node)] = position
@@ -97,7 +102,10 @@ def find_patterns(
             for pattern in PATTERNS.get(node.op, ()):
                 parts = [source for source, _ in node.inputs[: 1 if pattern.only_first else None]]
                 if not all(
-                    part.op == pattern.part and users[id(part)] == 1 and place[id(part)] > divider
+                    part.op == pattern.part
+                    and users[id(part)] == 1
+                    and place[id(part)] > divider
+                    and id(part) not in roots
                     for part in parts
                 ):
                     continue
@@ -106,6 +114,7 @@ def find_patterns(
                 ):
                     positions = sorted([place[id(part)] for part in parts])
                     found.append(_group(node, parts, [*positions, position], pattern))
+                    roots.add(id(node))
                     break
         if waits(position) or changes_variable(node):
             divider = position
@@ -115,8 +124,9 @@ def find_patterns(
 def _group(root: Node, parts: list[Node], positions: list[int], pattern: Pattern) -> Group:
     inputs = inputs_of([*parts, root])
     place = {(id(source), index): i for i, (source, index) in enumerate(inputs)}
-    places = [[place[id(source), index] for source, index in part.inputs] for part in parts]
-    return Group(positions, inputs, [root], _Together(lambda: pattern.make(parts, places)))
+    edges = [*(part.inputs for part in parts), root.inputs[len(parts) :]]
+    places = [[place[id(source), index] for source, index in own] for own in edges]
+    return Group(positions, inputs, [root], _Together(lambda: pattern.make(root, parts, places)))
 
 
 def _are_alike(_: Node, parts: Sequence[Node]) -> bool:
@@ -133,13 +143,14 @@ def _are_alike(_: Node, parts: Sequence[Node]) -> bool:
     )
 
 
-def _sum_of_products(parts: Sequence[Node], places: Places) -> Run:
+def _sum_of_products(_: Node, parts: Sequence[Node], places: Places) -> Run:
     """The sum of products as one product of joined operands.
 
     Such as the gradient of weights that all steps of an unrolled network share. It saves to write and add up
     results that are larger than what they are made of.
     """
     attrs = parts[0].attrs
+    places = places[:-1]
     inner_a, inner_b = int(not attrs["transpose_a"]), int(attrs["transpose_b"])
     product = product_of(attrs["transpose_a"], attrs["transpose_b"])
 
@@ -168,12 +179,13 @@ def _joined(values: list[Any], axis: int) -> Any:
     return np.concatenate(values, axis, out=empty(tuple(shape), values[0].dtype))
 
 
-def _sum_of_slices(parts: Sequence[Node], places: Places) -> Run:
+def _sum_of_slices(_: Node, parts: Sequence[Node], places: Places) -> Run:
     """The sum of gradients of slices of one tensor, each added where the slice was, in their order.
 
     The bits are those of the sum of arrays that are zero elsewhere.
     """
     into = [slice_into(part.attrs) for part in parts]
+    places = places[:-1]
     dtype = parts[0].output_types[0].np
 
     def run(values: Sequence[Any]) -> Any:
@@ -200,7 +212,7 @@ def _is_of_maxima(root: Node, parts: Sequence[Node]) -> bool:
     return root.inputs[1] == part.inputs[0] and steps_of(root) is not None
 
 
-def _gradient_of_maxima(parts: Sequence[Node], places: Places) -> Run:
+def _gradient_of_maxima(_: Node, parts: Sequence[Node], places: Places) -> Run:
     """The gradient of a rectifier before max pooling.
 
     A window's gradient goes to an element that is its maximum, so whether the rectifier lets it pass can be
@@ -209,7 +221,7 @@ def _gradient_of_maxima(parts: Sequence[Node], places: Places) -> Run:
     rectifier lets nothing pass to it. The numbers are the same, but for the signs of zeros, and for sums of
     overlapping windows that overflow where nothing passes.
     """
-    ((own, pooled, dy),) = places
+    (own, pooled, dy), _others = places
     gradient = max_pool_gradient(np, parts[0].attrs, rectified=True)
     operands = [(True, 0), (True, 1)]
     rectified = FusedGroup(
@@ -232,11 +244,39 @@ def _gradient_of_maxima(parts: Sequence[Node], places: Places) -> Run:
     return run
 
 
+def _is_of_two(root: Node, parts: Sequence[Node]) -> bool:
+    return len(parts[0].inputs) == 2 and steps_of(root) is not None
+
+
+def _gradient_of_sum(root: Node, parts: Sequence[Node], places: Places) -> Run:
+    """The gradient of a rectifier whose output has two uses, such as in a residual network: one pass."""
+    operands = [[(True, 0), (True, 1)], [(False, 0), (True, 2)]]
+    joined = FusedGroup(
+        ["AddV2", root.op],
+        lambda: [FusedOp(op, steps(op), own) for op, own in zip(("AddV2", root.op), operands, strict=True)],
+        [1],
+        root.output_types[0].np,
+    )
+    order = [i for own in places for i in own]
+
+    def run(values: Sequence[Any]) -> Any:
+        first, second, output = (values[i] for i in order)
+        if first.shape != second.shape or first.shape != output.shape:
+            return None
+        found = joined(first, second, output)
+        return None if found is None else found[0]
+
+    return run
+
+
+_SUM = Pattern("AddN", _is_of_two, _gradient_of_sum, only_first=True)
+
 PATTERNS: dict[str, tuple[Pattern, ...]] = {
     "AddN": (
         Pattern("MatMul", _are_alike, _sum_of_products),
         Pattern("StridedSliceGrad", _are_alike, _sum_of_slices),
     ),
-    "ReluGrad": (Pattern("MaxPoolGrad", _is_of_maxima, _gradient_of_maxima, only_first=True),),
+    "ReluGrad": (Pattern("MaxPoolGrad", _is_of_maxima, _gradient_of_maxima, only_first=True), _SUM),
+    "EluGrad": (_SUM,),
 }
 """The patterns by the op type of their root."""

@@ -11,6 +11,7 @@ from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels import variants
 from tensorfleet_service.kernels.math.compiled import FULL, CompiledSteps, compile_steps
+from tensorfleet_service.kernels.math.fusion import WORTH_COMPILED
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
 
@@ -62,7 +63,7 @@ def _add_n(node: KernelNode) -> Kernel:
                 raise mismatch(first, *rest)
         if not rest:
             return first
-        if len(rest) > 1 and takes(first, *rest):
+        if takes(first, *rest, least=None if len(rest) > 1 else WORTH_COMPILED):
             return _compiled_sum((first, *rest))
         total = first + rest[0]
         if len(rest) == 1:

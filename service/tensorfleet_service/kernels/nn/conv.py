@@ -51,8 +51,7 @@ def compute_dtype(dtype: DType) -> Any:
 
 def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
     """Convolves images [n, *space, c] with weights [*window, c, f]: [n, *out, f]."""
-    # One element of each pixel is a product of matrices, if the pixels lie side by side.
-    if max(*geometry.window, *geometry.strides) > 1:
+    if max(*geometry.window, *geometry.strides) > 1 or compiled_conv.takes_pixels(images.shape[-1]):
         found = compiled_conv.convolve(images, weights, geometry)
         if found is not None:
             return found

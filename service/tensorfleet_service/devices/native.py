@@ -105,8 +105,11 @@ LEAST_SIDE, LEAST_OF_NARROW = 4, 1 << 21
 """A result of fewer rows or columns is NumPy's up to so many multiplications, as nothing is copied there; one
 of a single row or column is so always."""
 
-DIVIDED_PRODUCT = 1 << 22
-"""Number of multiplications from which a product is divided among threads: 50 us for each of two."""
+DIVIDED_PRODUCT = 1 << (23 if native is not None and native.INSTRUCTION_SET == "AVX-512" else 22)
+"""Number of multiplications from which a product is divided among threads: 100 us for each of two.
+
+To wake a thread takes half of that, more where other tasks of the machine want the cores, too.
+"""
 
 
 AS_IT_IS, TRANSPOSED, PANELS = range(3)

@@ -190,3 +190,18 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
             native.native.pack_matrix(b, panels, 6, bad, True, 1)
     empty = np.empty((0, 6), np.float32)
     native.native.multiply(empty, b, empty, 0, 6, 6, True, False, 1)
+
+
+def test_products_that_take_a_moment_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    least = 1 << (23 if native.native.INSTRUCTION_SET == "AVX-512" else 22)
+    asked: list[int] = []
+
+    def thread_count() -> int:
+        asked.append(1)
+        return 2
+
+    monkeypatch.setattr(native, "thread_count", thread_count)
+    inner = least // (128 * 128)
+    for rows, divided in ((127, 0), (128, 1)):
+        assert native.multiply(floats(rows, inner), floats(inner, 128), False, False) is not None
+        assert len(asked) == divided

@@ -139,12 +139,6 @@ def test_batch_normalization_when_only_run(session: tf.Session) -> None:
     ]
 
 
-@pytest.mark.parametrize("argument", ["renorm", "virtual_batch_size", "adjustment"])
-def test_batch_normalization_refuses_what_it_lacks(argument: str) -> None:
-    with pytest.raises(NotImplementedError, match=argument):
-        tf.layers.batch_normalization(tf.constant(X), **{argument: 2})
-
-
 def test_channels_first_is_channels_last_transposed(session: tf.Session) -> None:
     first = tf.transpose(tf.constant(IMAGES), [0, 3, 1, 2])
     calls: list[Any] = [

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorfleet.contrib.old_estimators import FittedEstimator, keyed_input
+from tensorfleet.contrib.fitted_estimator import FittedEstimator, keyed_input
+from tensorfleet.contrib.monitoring.hooks import replace_monitors_with_hooks
 from tensorfleet.core.logging import info
 from tensorfleet.estimator import distributed
 from tensorfleet.estimator.arguments import parameter_names
@@ -44,7 +45,8 @@ class Experiment:
         eval_metrics: has to be None: a `tf.estimator.Estimator` has its metrics in its `model_fn`.
         train_steps: the global step at which training ends; None: where the input ends.
         eval_steps: how many batches an evaluation has; None: until the input ends.
-        train_monitors, eval_hooks: hooks.
+        train_monitors: hooks, and monitors of `tf.contrib.learn.monitors`.
+        eval_hooks: hooks.
         eval_delay_secs: how long an evaluator waits before it begins.
         continuous_eval_throttle_secs: the shortest time between the begins of two evaluations.
         saving_listeners: called around each checkpoint.
@@ -62,7 +64,7 @@ class Experiment:
         eval_metrics: Any = None,
         train_steps: int | None = None,
         eval_steps: int | None = 100,
-        train_monitors: Iterable[SessionRunHook] | None = None,
+        train_monitors: Iterable[Any] | None = None,
         eval_hooks: Iterable[SessionRunHook] | None = None,
         eval_delay_secs: float = 120,
         continuous_eval_throttle_secs: float = 60,
@@ -77,7 +79,8 @@ class Experiment:
         if eval_metrics is not None:
             raise ValueError("`eval_metrics` must be None with `tf.estimator.Estimator`")
         self._estimator = estimator
-        self._train = TrainSpec(train_input_fn, train_steps, train_monitors, saving_listeners)
+        train_hooks = replace_monitors_with_hooks(train_monitors, estimator)
+        self._train = TrainSpec(train_input_fn, train_steps, train_hooks, saving_listeners)
         self._eval = EvalSpec(
             eval_input_fn,
             eval_steps,
@@ -92,9 +95,10 @@ class Experiment:
         """The estimator."""
         return self._estimator
 
-    def extend_train_hooks(self, additional_hooks: Iterable[SessionRunHook]) -> None:
-        """Adds hooks of the training."""
-        self._train = self._train._replace(hooks=(*self._train.hooks, *additional_hooks))
+    def extend_train_hooks(self, additional_hooks: Iterable[Any]) -> None:
+        """Adds hooks, or monitors, of the training."""
+        added = replace_monitors_with_hooks(additional_hooks, self._estimator)
+        self._train = self._train._replace(hooks=(*self._train.hooks, *added))
 
     def train(self, delay_secs: float | None = None) -> Estimator:
         """Serves, if there is a cluster, and trains.

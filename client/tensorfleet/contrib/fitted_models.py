@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.contrib.fitted_estimator import FittedEstimator, NotFittedError
 from tensorfleet.contrib.metric_spec import metric_ops
-from tensorfleet.contrib.model_functions import ModelFnOps
-from tensorfleet.contrib.old_estimators import FittedEstimator, NotFittedError
+from tensorfleet.contrib.model_functions import ModelFnOps, PredictionKey
 from tensorfleet.core.logging import warning
 from tensorfleet.estimator.arguments import parameter_names, those_taken
 from tensorfleet.estimator.estimator import Estimator as NewEstimator
@@ -123,6 +123,33 @@ class Estimator(FittedEstimator):
         self._check_fitted()
         return self._batches(self._given(x, None, None, batch_size, 1, False), outputs)
 
+    def outputs(self, features: Any, key: str | None = None) -> dict[str, Any]:
+        """The tensors of an output alternative in the default graph, or of the predictions without one.
+
+        Args:
+            features: given to `model_fn`.
+            key: which of the alternatives; None: the only one.
+
+        Raises:
+            ValueError: there is no such alternative, or several and no key.
+        """
+        made = self._ops(features, None, ModeKeys.PREDICT, self.config)
+        found = made.output_alternatives or {}
+        if not key and len(found) > 1:
+            raise ValueError(
+                "Please specify a default_output_alternative. Available output_alternatives are: "
+                f"{sorted(found)}"
+            )
+        if key and key not in found:
+            raise ValueError(
+                f"Requested default_output_alternative: {key}, but available output_alternatives are: "
+                f"{sorted(map(str, found))}"
+            )
+        if found:
+            return dict(found[key or next(iter(found))][1])
+        is_named = isinstance(made.predictions, Mapping)
+        return dict(made.predictions) if is_named else {PredictionKey.GENERIC: made.predictions}
+
     def _given(
         self, x: Any, y: Any, input_fn: Any, batch_size: int | None, epochs: int | None, shuffled: bool
     ) -> Any:
@@ -149,6 +176,9 @@ class Estimator(FittedEstimator):
             raise NotFittedError(f"Couldn't find trained model at {self.model_dir}.")
 
     def _spec(self, features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        return self._ops(features, labels, mode, config).estimator_spec()
+
+    def _ops(self, features: Any, labels: Any, mode: str, config: Any) -> ModelFnOps:
         if self._model_fn is None:
             raise ValueError("An Estimator without a model_fn cannot run.")
         if mode == ModeKeys.PREDICT:
@@ -166,7 +196,7 @@ class Estimator(FittedEstimator):
             made = ModelFnOps(mode, *made)
         if self._metrics and mode == ModeKeys.EVAL:
             made.eval_metric_ops.update(metric_ops(self._metrics, features, labels, made.predictions))
-        return made.estimator_spec()
+        return made
 
 
 def _each(labels: Any, function: Callable[[Any], Any]) -> Any:

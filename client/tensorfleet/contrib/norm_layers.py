@@ -68,10 +68,12 @@ def batch_norm(
         updates_collections: the collection for the updates of the running averages; None to run them with
             the layer.
         is_training: a bool, or a bool tensor of rank 0.
-        batch_weights, zero_debias_moving_mean, renorm, adjustment: must have their defaults.
+        batch_weights, zero_debias_moving_mean: must have their defaults.
+        renorm, renorm_clipping, renorm_decay, adjustment: as `renorm`, `renorm_clipping`, `renorm_momentum`
+            and `adjustment` of `tf.layers.batch_normalization`.
 
     Raises:
-        NotImplementedError: one of these has another value.
+        NotImplementedError: `batch_weights` or `zero_debias_moving_mean` has another value.
         ValueError: an unknown format or argument.
     """
     for name, asked in (
@@ -89,7 +91,7 @@ def batch_norm(
             raise ValueError(f"Inputs {inputs.name} has undefined rank")
         axis = 1 if data_format == "NCHW" else inputs.ndim - 1
         # As images of one pixel, for which the running variance is unbiased, as in TensorFlow.
-        flat = inputs.ndim == 2 and fused is not False and not renorm
+        flat = inputs.ndim == 2 and fused is not False and not renorm and adjustment is None
         if flat:
             inputs = reshape(inputs, [-1, 1, 1, inputs.shape.as_list()[1]])
             axis = 3

@@ -1,13 +1,23 @@
-"""Models of SavedModels as functions: `tf.contrib.predictor`."""
+"""Models of SavedModels, and of estimators, as functions: `tf.contrib.predictor`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from tensorfleet.contrib.fitted_estimator import FittedEstimator
+from tensorfleet.contrib.serving_inputs import InputFnOps
+from tensorfleet.estimator.estimator import Estimator
+from tensorfleet.estimator.mode_keys import ModeKeys
 from tensorfleet.graph.graph import Graph
 from tensorfleet.saved_model import signature_constants, tag_constants
 from tensorfleet.saved_model.loading import load
 from tensorfleet.session.session import Session
+from tensorfleet.train.monitored_session import MonitoredSession
+from tensorfleet.train.session_creator import ChiefSessionCreator
+
+# The only name that 1.15 has for what InputFnOps feed.
+_DEFAULT_INPUTS = "default_input_alternative"
 
 
 class Predictor:
@@ -17,9 +27,7 @@ class Predictor:
         feed_tensors, fetch_tensors: the inputs and outputs by name.
     """
 
-    def __init__(
-        self, graph: Graph, session: Session, feeds: dict[str, Any], fetches: dict[str, Any]
-    ) -> None:
+    def __init__(self, graph: Graph, session: Any, feeds: dict[str, Any], fetches: dict[str, Any]) -> None:
         self._graph, self._session = graph, session
         self.feed_tensors, self.fetch_tensors = feeds, fetches
 
@@ -29,9 +37,12 @@ class Predictor:
         return self._graph
 
     @property
-    def session(self) -> Session:
-        """The session that runs the model."""
+    def session(self) -> Any:
+        """The session that runs the model; for an estimator a MonitoredSession."""
         return self._session
+
+    def __repr__(self) -> str:
+        return f"Predictor with feed tensors {self.feed_tensors} and fetch_tensors {self.fetch_tensors}"
 
     def __call__(self, input_dict: dict[str, Any]) -> dict[str, Any]:
         """The outputs for inputs.
@@ -44,7 +55,7 @@ class Predictor:
                 f"Got unexpected keys in input_dict: {', '.join(unknown)}. The model takes "
                 f"{', '.join(sorted(self.feed_tensors))}."
             )
-        feeds = {self.feed_tensors[name]: value for name, value in input_dict.items()}
+        feeds = {self.feed_tensors[name]: value for name, value in input_dict.items() if value is not None}
         found: dict[str, Any] = self._session.run(self.fetch_tensors, feeds)
         return found
 
@@ -105,6 +116,92 @@ def from_saved_model(
             session.close()
             raise
     return Predictor(graph, session, *tensors)
+
+
+def from_estimator(
+    estimator: Estimator,
+    serving_input_receiver_fn: Callable[[], Any],
+    output_key: str | None = None,
+    graph: Graph | None = None,
+    config: Any = None,
+) -> Predictor:
+    """The model of an estimator, with its newest checkpoint (`tf.contrib.predictor.from_estimator`).
+
+    Args:
+        estimator: of `tf.estimator`; without a checkpoint the model has its initial values.
+        serving_input_receiver_fn: to a ServingInputReceiver, whose receiver tensors are the inputs.
+        output_key: which of the model's `export_outputs`, by default "serving_default".
+        graph: where the model is built, by default a new graph.
+        config: of the session.
+
+    Raises:
+        TypeError: the estimator is one of `tf.contrib.learn`.
+        KeyError: there is no such output.
+    """
+    if isinstance(estimator, FittedEstimator):
+        raise TypeError(
+            "Expected estimator to be of type tf.estimator.Estimator, but got type "
+            "tf.contrib.learn.Estimator. You likely want to call from_contrib_estimator."
+        )
+    key = output_key or signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    graph = graph or Graph()
+    with graph.as_default():
+        receiver = serving_input_receiver_fn()
+        spec = estimator.model_fn(receiver.features, None, ModeKeys.PREDICT, estimator.config)
+        outputs = spec.export_outputs or {}
+        if key not in outputs:
+            raise KeyError(f"output_key must be one of {list(outputs)}; got {key}")
+        signature = outputs[key].as_signature_def(receiver.receiver_tensors)
+        # The session finalizes the graph.
+        tensors = [
+            {name: graph.get_tensor_by_name(info.name) for name, info in part.items()}
+            for part in (signature.inputs, signature.outputs)
+        ]
+        return Predictor(graph, _restored(estimator, config), *tensors)
+
+
+def from_contrib_estimator(
+    estimator: FittedEstimator,
+    prediction_input_fn: Callable[[], InputFnOps],
+    input_alternative_key: str | None = None,
+    output_alternative_key: str | None = None,
+    graph: Graph | None = None,
+    config: Any = None,
+) -> Predictor:
+    """The model of an estimator of `tf.contrib.learn`, with its newest checkpoint
+    (`tf.contrib.predictor.from_contrib_estimator`).
+
+    Args:
+        estimator: of `tf.contrib.learn`.
+        prediction_input_fn: to InputFnOps, whose default inputs are the inputs.
+        input_alternative_key: "default_input_alternative" or None: there is no other.
+        output_alternative_key: which of the model's `output_alternatives`; by default the only one, or the
+            model's predictions where it has none.
+        graph: where the model is built, by default a new graph.
+        config: of the session.
+
+    Raises:
+        TypeError: the estimator is one of `tf.estimator`.
+        KeyError: there is no such input.
+        ValueError: there is no such output, or several and no key.
+    """
+    if not isinstance(estimator, FittedEstimator):
+        raise TypeError(
+            "Expected estimator to be of type tf.contrib.learn.Estimator, but got type "
+            "tf.estimator.Estimator. You likely want to call from_estimator."
+        )
+    if input_alternative_key not in (None, _DEFAULT_INPUTS):
+        raise KeyError(f"input_alternative_key must be {_DEFAULT_INPUTS!r}; got {input_alternative_key!r}")
+    graph = graph or Graph()
+    with graph.as_default():
+        given = prediction_input_fn()
+        outputs = estimator.outputs(given.features, output_alternative_key)
+        return Predictor(graph, _restored(estimator, config), dict(given.default_inputs), outputs)
+
+
+def _restored(estimator: Any, config: Any) -> MonitoredSession:
+    """A session of the default graph with the newest checkpoint of an estimator."""
+    return MonitoredSession(ChiefSessionCreator(config=config, checkpoint_dir=estimator.model_dir))
 
 
 def _signature(meta_graph: Any, key: str) -> Any:

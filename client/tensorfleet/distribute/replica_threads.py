@@ -93,6 +93,8 @@ class _Replica(threading.Thread):
         try:
             with contextlib.ExitStack() as scopes:
                 scopes.enter_context(self._graph.as_default())
+                self._graph.use_scopes(self._scopes)
+                variable_scope.use_scopes(self._variable_scopes)
                 if self._session is not None:
                     scopes.enter_context(self._session.as_default())
                 scopes.enter_context(self._context)
@@ -110,9 +112,7 @@ class _Replica(threading.Thread):
             self._stopped.release()
 
     def proceed(self) -> None:
-        """Lets the replica run to its next stop, in its scopes."""
-        scopes = self._graph.use_scopes(self._scopes)
-        variable_scopes = variable_scope.use_scopes(self._variable_scopes)
+        """Lets the replica run to its next stop, with its collections."""
         others = self._exchanged(self._collected)
         try:
             self._go.release()
@@ -120,8 +120,6 @@ class _Replica(threading.Thread):
             self._stopped.acquire()
         finally:
             self._collected = self._exchanged(others)
-            self._graph.use_scopes(scopes)
-            variable_scope.use_scopes(variable_scopes)
 
     def _exchanged(self, items: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """Puts items into the collections that each replica has of its own; returns those that were there."""

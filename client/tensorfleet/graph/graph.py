@@ -413,6 +413,7 @@ class _DefaultStack(threading.local):
 
 _default_stack = _DefaultStack()
 _global_default: Graph | None = None
+_making_default = threading.Lock()
 
 
 def get_default_graph() -> Graph:
@@ -428,7 +429,9 @@ def get_default_graph() -> Graph:
     if _default_stack.graphs:
         return _default_stack.graphs[-1]
     if _global_default is None:
-        _global_default = Graph()
+        with _making_default:
+            if _global_default is None:
+                _global_default = Graph()
     return _global_default
 
 

@@ -27,14 +27,21 @@ def serve_conversion(convert: Callable[..., Tensor]) -> None:
     _convert = convert
 
 
+class _LocalScopes(threading.local):
+    """The scopes in force in each thread; None before it has any of a graph."""
+
+    state: ScopeState | None = None
+
+
 class ScopedGraph:
     """The part of `Graph` that gives new operations names, devices, colocation and control inputs."""
 
     def __init__(self) -> None:
         self._names_in_use: dict[str, int] = {}
         self._lock = threading.RLock()
-        self._state = ScopeState()
-        self._local_states: threading.local | None = None
+        self._state = ScopeState()  # of the thread that makes the graph
+        self._local = _LocalScopes()
+        self._local.state = self._state
 
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
@@ -281,28 +288,26 @@ class ScopedGraph:
             state.container = old
 
     def switch_to_thread_local(self) -> None:
-        """Gives each thread its own scopes from now on, starting from the current ones."""
-        if self._local_states is None:
-            self._local_states = threading.local()
+        """Gives each thread its own scopes (`tf.Graph.switch_to_thread_local`), as it has in any case."""
 
     def scopes(self) -> ScopeState:
         """The scopes in force."""
         return self._scopes
 
     def use_scopes(self, state: ScopeState) -> ScopeState:
-        """Puts other scopes in force, those of another replica; returns the old ones."""
-        old = self._scopes
-        if self._local_states is None:
-            self._state = state
-        else:
-            self._local_states.state = state
+        """Puts other scopes in force in this thread, those of another replica; returns the old ones."""
+        old, self._local.state = self._scopes, state
         return old
 
     @property
     def _scopes(self) -> ScopeState:
-        if self._local_states is None:
-            return self._state
-        state: ScopeState | None = getattr(self._local_states, "state", None)
+        """The scopes of this thread, so that several threads build one graph without finding each other's.
+
+        As in TensorFlow, a thread starts without the name scope of the thread that made the graph, but with
+        its devices and control dependencies. Unlike there, they are the thread's own from then on.
+        """
+        state = self._local.state
         if state is None:
-            state = self._local_states.state = self._state.copy()
+            state = self._local.state = self._state.copy()
+            state.name = ""
         return state

@@ -7,20 +7,21 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.shapes import TensorShape
-from tensorfleet.graph import framework
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.base import Layer, run_layer
+from tensorfleet.layers.batch_statistics import Renormalization, check_virtual_batches, composed, moved
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import ONES, ZEROS, initializer_of
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.constants import ones, zeros
+from tensorfleet.ops.array.constants import ones, ones_like, zeros, zeros_like
 from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.shaping import reshape, shape as shape_of
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.control_flow.smart_cond import known_predicate, smart_cond
+from tensorfleet.ops.math.reduction import reduce_mean
 from tensorfleet.ops.nn.norm import batch_normalization as nn_batch_normalization, fused_batch_norm, moments
-from tensorfleet.ops.state.variable_ops import assign_sub
 from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
 
 
@@ -36,13 +37,19 @@ class BatchNormalization(Layer):
         momentum: the fraction of the running averages that an update keeps.
         epsilon: a number that is added to the variance.
         center, scale: whether there are `beta` and `gamma`.
-        renorm: must be False: batch renormalization is not part of TensorFleet.
-        fused: whether to use the fused op; by default if possible, for images along one dimension.
-        virtual_batch_size, adjustment: must be None.
+        renorm: whether to correct a batch in training by averages of its own (arXiv:1702.03275).
+        renorm_clipping: the bounds of these corrections, by "rmax", "rmin" and "dmax".
+        renorm_momentum: the fraction of these averages that an update keeps.
+        fused: whether to use the fused op; by default if possible, for images along one dimension. It never
+            is with `renorm`, `virtual_batch_size` or `adjustment`.
+        virtual_batch_size: the size of parts of a batch that are normalized each on its own; it divides that
+            of the batch.
+        adjustment: from the shape of the inputs, a tensor, to a scale and an offset of the normalized values
+            in training.
 
     Raises:
-        NotImplementedError: renorm, virtual_batch_size or adjustment is given.
-        ValueError: `fused` for inputs that the op does not take.
+        ValueError: `fused` for inputs that the op does not take, an unknown bound, or virtual batches along
+            an axis that keeps its own mean, or with an adjustment.
     """
 
     def __init__(
@@ -71,17 +78,6 @@ class BatchNormalization(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable=trainable, name=name, **kwargs)
-        for argument, value in (
-            ("renorm", renorm or None),
-            ("renorm_clipping", renorm_clipping),
-            ("virtual_batch_size", virtual_batch_size),
-            ("adjustment", adjustment),
-        ):
-            if value is not None:
-                raise NotImplementedError(
-                    f"batch normalization: `{argument}` is not part of TensorFleet. Leave it out. "
-                    f"Received: {value}"
-                )
         self.axis: Any = [int(a) for a in axis] if isinstance(axis, (list, tuple)) else int(axis)
         self.momentum, self.epsilon, self.center, self.scale = momentum, epsilon, center, scale
         self.beta_initializer = initializer_of(beta_initializer)
@@ -91,6 +87,8 @@ class BatchNormalization(Layer):
         self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
         self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
         self.fused = fused
+        self.renorm, self.virtual_batch_size, self.adjustment = renorm, virtual_batch_size, adjustment
+        self._renormalization = Renormalization(renorm_clipping, renorm_momentum, epsilon) if renorm else None
         self.gamma: Any = None
         self.beta: Any = None
         self.moving_mean: Any = None
@@ -111,7 +109,14 @@ class BatchNormalization(Layer):
         self._set_fused(len(sizes))
         # With several axes, the variables have the rank of the inputs.
         wanted = {a: sizes[a] for a in axes}
-        shape = [sizes[axes[0]]] if len(axes) == 1 else [wanted.get(a, 1) for a in range(len(sizes))]
+        if len(axes) == 1 and self.virtual_batch_size is None:
+            shape = [sizes[axes[0]]]
+        else:
+            shape = [wanted.get(a, 1) for a in range(len(sizes))]
+        if self.virtual_batch_size is not None:
+            check_virtual_batches(self.virtual_batch_size, axes, self.adjustment is not None)
+            shape.insert(1, 1)
+            self.axis = [a + 1 for a in axes]
         dtype = self._variable_dtype()
 
         def add(
@@ -145,12 +150,21 @@ class BatchNormalization(Layer):
         try:
             self.moving_mean = add("moving_mean", self.moving_mean_initializer, False)
             self.moving_variance = add("moving_variance", self.moving_variance_initializer, False)
+            if self._renormalization is not None:
+                self.moving_stddev, self.renorm_mean, self.renorm_stddev = self._renormalization.build(
+                    lambda name, initializer: add(name, initializer, False),
+                    self.moving_mean_initializer,
+                    self.moving_variance_initializer,
+                )
         finally:
             self._scope.set_partitioner(partitioner)
-        self._shape, self._rank = shape, len(sizes)
+        self._shape, self._rank = shape, len(sizes) + (self.virtual_batch_size is not None)
         self.built = True
 
     def _set_fused(self, rank: int) -> None:
+        if self.renorm or self.virtual_batch_size is not None or self.adjustment is not None:
+            self.fused = False
+            return
         possible = rank == 4 and self.axis in ([1], [3])
         if self.fused and not possible:
             raise ValueError(
@@ -170,8 +184,14 @@ class BatchNormalization(Layer):
 
     def call(self, inputs: Any, training: Any = False) -> Any:
         """`training`: a bool, or a bool tensor of rank 0."""
+        given = inputs
+        if self.virtual_batch_size is not None:
+            rest = TensorShape(inputs.dims).as_list()[1:]
+            inputs = reshape(inputs, [self.virtual_batch_size, -1, *rest])
         outputs: Tensor = (self._fused if self.fused else self._composed)(inputs, training)
-        outputs.set_shape(inputs.dims)
+        if self.virtual_batch_size is not None:
+            outputs = reshape(outputs, [-1, *rest])
+        outputs.set_shape(given.dims)
         return outputs
 
     def _fused(self, inputs: Tensor, training: Any) -> Tensor:
@@ -204,7 +224,7 @@ class BatchNormalization(Layer):
                 momentum = smart_cond(
                     training, lambda: constant(self.momentum, dtype), lambda: constant(1.0, dtype)
                 )
-            self._move(mean, variance, lambda average, value: _moved(average, value, momentum))
+            self._move(mean, variance, lambda average, value: moved(average, value, momentum))
         result: Tensor = outputs
         return result
 
@@ -214,56 +234,78 @@ class BatchNormalization(Layer):
 
     def _composed(self, inputs: Any, training: Any) -> Tensor:
         others = [a for a in range(self._rank) if a not in self.axis]
+        if self.virtual_batch_size is not None:
+            del others[1]  # which virtual batch it is
         dtype = self._variable_dtype()
+        is_full = len(self._shape) == self._rank and self._rank > 1
 
         def spread(vector: Any) -> Any:
             """A vector of channels, reshaped to broadcast to inputs whose last axis is another one."""
-            if vector is None or len(self.axis) != 1 or self.axis == [self._rank - 1]:
+            if vector is None or is_full or self.axis == [self._rank - 1]:
                 return vector
             shape = [1] * self._rank
             shape[self.axis[0]] = self._shape[0]
             return apply_one("Reshape", vector, shape)
 
+        gamma, beta = spread(self.gamma), spread(self.beta)
         known = known_predicate(training)
         if known is False:
             mean, variance = convert_to_tensor(self.moving_mean), convert_to_tensor(self.moving_variance)
         else:
-            x = cast(inputs, dtype)
-            batch_mean, batch_variance = moments(x, others, keep_dims=len(self.axis) > 1)
+            if self.adjustment is not None:
+                gamma, beta = composed(*self._adjusted(inputs, training), gamma, beta)
+            batch_mean, batch_variance = moments(cast(inputs, dtype), others, keep_dims=is_full)
             mean = smart_cond(training, lambda: batch_mean, lambda: convert_to_tensor(self.moving_mean))
             variance = smart_cond(
                 training, lambda: batch_variance, lambda: convert_to_tensor(self.moving_variance)
             )
+            new_mean, new_variance = mean, variance
+            if self.virtual_batch_size is not None:
+                new_mean, new_variance = (reduce_mean(part, 1, keepdims=True) for part in (mean, variance))
+            if self._renormalization is not None:
+                r, d = self._renormalization.corrections(new_mean, new_variance, training)
+                gamma, beta = composed(spread(r), spread(d), gamma, beta)
+                averages = self.moving_mean, self.moving_variance
+                for update in self._renormalization.updates(
+                    new_mean, new_variance, *averages, self.momentum, training
+                ):
+                    self.add_update(update)
+            else:
+                self._move_if_training(new_mean, new_variance, training)
+        kind = inputs.dtype.base
+        return nn_batch_normalization(
+            inputs,
+            cast(spread(mean), kind),
+            cast(spread(variance), kind),
+            None if beta is None else cast(beta, kind),
+            None if gamma is None else cast(gamma, kind),
+            self.epsilon,
+        )
 
-            def update(average: Any, value: Any) -> Any:
-                if known is not None:
-                    return _moved(average, value, self.momentum)
-                # Both branches must return values, as only one of them has a reference.
-                return cond(
-                    training,
-                    lambda: identity(_moved(average, value, self.momentum)),
-                    lambda: identity(average),
-                )
+    def _move_if_training(self, mean: Any, variance: Any, training: Any) -> None:
+        known = known_predicate(training)
 
-            self._move(mean, variance, update)
-        mean, variance = cast(mean, inputs.dtype.base), cast(variance, inputs.dtype.base)
-        beta = cast(spread(self.beta), inputs.dtype.base) if self.center else None
-        gamma = cast(spread(self.gamma), inputs.dtype.base) if self.scale else None
-        return nn_batch_normalization(inputs, spread(mean), spread(variance), beta, gamma, self.epsilon)
+        def update(average: Any, value: Any) -> Any:
+            if known is not None:
+                return moved(average, value, self.momentum)
+            # Both branches must return values, as only one of them has a reference.
+            return cond(
+                training,
+                lambda: identity(moved(average, value, self.momentum)),
+                lambda: identity(average),
+            )
+
+        self._move(mean, variance, update)
+
+    def _adjusted(self, inputs: Any, training: Any) -> tuple[Any, Any]:
+        scale, offset = self.adjustment(shape_of(inputs))
+        return (
+            smart_cond(training, lambda: scale, lambda: ones_like(scale)),
+            smart_cond(training, lambda: offset, lambda: zeros_like(offset)),
+        )
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         return TensorShape(input_shape)
-
-
-def _moved(average: Any, value: Any, momentum: Any) -> Any:
-    """The operation that moves a running average towards a value by 1 - momentum of their difference."""
-    with framework.name_scope("AssignMovingAvg") as scope, framework.colocate_with(average.op):
-        rest = 1.0 - momentum
-        if not isinstance(rest, Tensor):
-            rest = constant(rest, average.dtype.base, name="decay")
-        return assign_sub(
-            average, (convert_to_tensor(average) - cast(value, average.dtype.base)) * rest, name=scope
-        )
 
 
 def batch_normalization(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ _HEAD = 12  # bytes before a record: its length, and the length's checksum
 _TAIL = 4  # bytes after a record: its checksum
 _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
+_HEADER = struct.Struct("<QI")
+_BETWEEN = struct.Struct("<IQI")  # a record's checksum, and the header of the next one
 _PIECE = 1 << 24  # bytes of a long record to read at a time, as its length may be damaged
 
 
@@ -133,39 +136,49 @@ def split_records(buffer: bytes, place: int) -> Split:
     """The complete records in a buffer from `place` on."""
     import google_crc32c
 
-    value = google_crc32c.value
+    value, header, between = google_crc32c.value, _HEADER.unpack_from, _BETWEEN.unpack_from
     start, end = place, len(buffer)
+    if place + _HEAD > end:
+        return Split([], place, 0, 0)
     records: list[bytes] = []
     checksums: list[int] = []
-    tails: list[bytes] = []
-    known, length, wrong = b"", 0, 0  # the previous header: an equal one needs no second check
-    while (body := place + _HEAD) <= end:
-        head = buffer[place:body]
-        if head != known:
-            if _CHECKSUM.unpack_from(head, 8)[0] != checksum.masked(head[:8]):
-                wrong = WRONG_HEAD
-                break
-            known, length = head, _LENGTH.unpack_from(head)[0]
+    tails: list[int] = []
+    wrong = 0
+    length, head = header(buffer, place)
+    while True:
+        if head != _of_length(length):
+            wrong = WRONG_HEAD
+            break
+        body = place + _HEAD
         stop = body + length
         if stop + _TAIL > end:
             break
         data = buffer[body:stop]
-        place = stop + _TAIL
         records.append(data)
-        checksums.append(value(data) if len(data) < BUFFER else checksum.extend(0, data))
-        tails.append(buffer[stop:place])
-    good = _first_bad(checksums, b"".join(tails))
+        checksums.append(value(data) if length < BUFFER else checksum.extend(0, data))
+        place = stop + _TAIL
+        if place + _HEAD > end:
+            tails += _CHECKSUM.unpack_from(buffer, stop)
+            length = 0
+            break
+        tail, length, head = between(buffer, stop)
+        tails.append(tail)
+    good = _first_bad(checksums, tails)
     if good < len(records):
         del records[good:]
         return Split(records, start + sum(map(len, records)) + (_HEAD + _TAIL) * good, WRONG_RECORD, 0)
     return Split(records, place, wrong, length)
 
 
-def _first_bad(checksums: list[int], stored: bytes) -> int:
+@lru_cache(1 << 12)
+def _of_length(length: int) -> int:
+    """The checksum in the header of a record; files have many records of the same lengths."""
+    return checksum.masked(_LENGTH.pack(length))
+
+
+def _first_bad(checksums: list[int], stored: list[int]) -> int:
     """The number of records before the first one whose checksum differs from the stored one."""
-    wanted = np.frombuffer(stored, "<u4")
-    found = checksum.mask_all(np.array(checksums, np.uint64))
-    differs = np.flatnonzero(found != wanted)
+    differs = np.flatnonzero(checksum.mask_all(np.array(checksums, np.uint64)) != np.array(stored, np.uint64))
     return int(differs[0]) if differs.size else len(checksums)
 
 

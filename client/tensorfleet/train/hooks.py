@@ -70,7 +70,7 @@ class LoggingTensorHook(SessionRunHook):
     def begin(self) -> None:
         self._timer.reset()
         self._runs = 0
-        self._fetches = {tag: _tensor(value) for tag, value in self._tensors.items()}
+        self._fetches = {tag: given_tensor(value) for tag, value in self._tensors.items()}
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         self._triggered = self._timer.should_trigger_for_step(self._runs)
@@ -95,8 +95,12 @@ class LoggingTensorHook(SessionRunHook):
             logging.info("%s", text if seconds is None else f"{text} ({seconds:.3f} sec)")
 
 
-def _tensor(value: Any) -> Any:
-    """A tensor of the default graph, from itself or its name, in which ":0" may be omitted."""
+def given_tensor(value: Any) -> Any:
+    """A tensor of the default graph, from itself or its name, in which ":0" may be omitted.
+
+    Raises:
+        ValueError: the tensor is of another graph, or the name without ":0" is that of several outputs.
+    """
     graph = get_default_graph()
     if not isinstance(value, str):
         if getattr(value, "graph", None) is not graph:

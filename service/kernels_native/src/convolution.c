@@ -16,16 +16,42 @@ const struct tiles *tiles = &tiles_base;
 #define BAND_PIXELS 256      /* of a gradient that is packed at a time */
 #define MOST_TAPS (1 << 16)  /* elements of a window */
 
+/* Where a pixel of the output lies. */
+static float *out_pixel(const struct convolution *c, long image, long y, long x) {
+  if (!c->is_spread) return c->out + ((image * c->out_height + y) * c->out_width + x) * c->filters;
+  const long row = image * c->whole_height + c->first_row + y * c->row_step;
+  return c->out + (row * c->whole_width + c->first_column + x * c->column_step) * c->filters;
+}
+
+/* A tile whose pixels lie apart, from row y and column x on: those of one row are written where they lie. */
+static void spread_tile(const struct convolution *c, const float *const *at, long some, const float *panel, long image,
+                        long y, long x, long f, long wanted, float *tile) {
+  if (x + some <= c->out_width) {
+    tiles->product(at, some, c->offsets, c->offsets_made, c->length, panel, out_pixel(c, image, y, x) + f,
+                   c->column_step * c->filters, wanted);
+    return;
+  }
+  tiles->product(at, some, c->offsets, c->offsets_made, c->length, panel, tile, tiles->columns, wanted);
+  for (long r = 0; r < some; r++) {
+    memcpy(out_pixel(c, image, y, x) + f, tile + r * tiles->columns, sizeof(float) * (size_t)wanted);
+    if (++x == c->out_width) {
+      x = 0;
+      y++;
+    }
+  }
+}
+
 static void run_convolve(void *context, long begin, long end) {
   struct convolution *c = context;
   const long columns = tiles->columns, inner = c->window_height * c->window_width * c->depth;
-  float *buffer = band_buffer(c, c->band, 0);
+  float *buffer = band_buffer(c, c->band, (size_t)(TILE_ROWS * columns));
   if (buffer == NULL) return;
+  float *tile = buffer + band_size(c, c->band);
   for (long part = begin; part < end; part++) {
     const long image = part / c->bands, first = part % c->bands * c->band;
     const long rows = c->out_height - first < c->band ? c->out_height - first : c->band;
     const float *in = rows_of(c, image, first, rows, buffer);
-    float *out = c->out + (image * c->out_height + first) * c->out_width * c->filters;
+    float *out = out_pixel(c, image, first, 0);
     const long pitch = c->padded_width * c->depth * c->stride_height, step = c->depth * c->stride_width;
     const long pixels = rows * c->out_width;
     for (long f = 0; f < c->filters; f += columns) {
@@ -34,6 +60,7 @@ static void run_convolve(void *context, long begin, long end) {
       for (long p = 0, x = 0, y = 0; p < pixels; p += TILE_ROWS) {
         const long some = pixels - p < TILE_ROWS ? pixels - p : TILE_ROWS;
         const float *at[TILE_ROWS];
+        const long row = first + y, column = x;
         for (long r = 0; r < some; r++) {
           at[r] = in + y * pitch + x * step;
           if (++x == c->out_width) {
@@ -41,8 +68,11 @@ static void run_convolve(void *context, long begin, long end) {
             y++;
           }
         }
-        tiles->product(at, some, c->offsets, c->offsets_made, c->length, panel, out + p * c->filters + f, c->filters,
-                       wanted);
+        if (c->is_spread)
+          spread_tile(c, at, some, panel, image, row, column, f, wanted, tile);
+        else
+          tiles->product(at, some, c->offsets, c->offsets_made, c->length, panel, out + p * c->filters + f,
+                         c->filters, wanted);
       }
     }
   }
@@ -214,19 +244,64 @@ static void convolve_tiles(struct convolution *c, long threads) {
   free(finite);
 }
 
+/* The convolution with fewer multiplications, in memory of its own, from where its pixels go to theirs. */
+static void convolve_apart(struct convolution *c, long threads) {
+  struct convolution own = *c;
+  const size_t pixel = (size_t)c->filters;
+  own.is_spread = 0;
+  own.out = malloc(sizeof(float) * (size_t)(c->count * c->out_height * c->out_width) * pixel);
+  if (own.out == NULL) {
+    c->failed = 1;
+    return;
+  }
+  convolve_tiles(&own, threads);
+  c->failed |= own.failed;
+  for (long image = 0; image < c->count && !c->failed; image++)
+    for (long y = 0; y < c->out_height; y++)
+      for (long x = 0; x < c->out_width; x++)
+        memcpy(out_pixel(c, image, y, x), out_pixel(&own, image, y, x), sizeof(float) * pixel);
+  free(own.out);
+}
+
+/* Takes where the pixels of the output lie in a larger one: its (height, width), of the first pixel and of the steps to
+ * the next ones; 0 with an exception where they are not in it. */
+static int take_places(struct convolution *c, PyObject *places) {
+  c->is_spread = places != NULL && places != Py_None;
+  if (!c->is_spread) return 1;
+  if (!PyTuple_Check(places)) {
+    PyErr_SetString(PyExc_TypeError, "places are a tuple");
+    return 0;
+  }
+  if (!PyArg_ParseTuple(places, "llllll", &c->whole_height, &c->whole_width, &c->first_row, &c->first_column,
+                        &c->row_step, &c->column_step))
+    return 0;
+  /* All are below 2^30, and so are the output's sizes. */
+  const long most = 1L << 30;
+  if (c->whole_height > most || c->whole_width > most || c->first_row < 0 || c->first_column < 0 ||
+      c->first_row > most || c->first_column > most || c->row_step < 1 || c->column_step < 1 || c->row_step > most ||
+      c->column_step > most || c->first_row + (c->out_height - 1) * c->row_step >= c->whole_height ||
+      c->first_column + (c->out_width - 1) * c->column_step >= c->whole_width) {
+    PyErr_SetString(PyExc_ValueError, "no places of a convolution's output");
+    return 0;
+  }
+  return 1;
+}
+
 /* With `is_turned`, the filters are [height, width, filters, depth], and go from the last to the first: the convolution
- * is the gradient of the images of another one. */
+ * is the gradient of the images of another one. With `places`, the output is some pixels of a larger one. */
 PyObject *convolve(PyObject *self, PyObject *arguments) {
   (void)self;
-  PyObject *images, *weights, *out, *answer = NULL;
+  PyObject *images, *weights, *out, *places = NULL, *answer = NULL;
   struct convolution c = {.failed = 0};
   float *turned = NULL;
   long threads, count, pixels, taps;
   int is_turned = 0;
-  if (!PyArg_ParseTuple(arguments, "OOO" SIZES "ll|p", &images, &weights, &out, SIZES_OF(&c), &c.filters, &threads,
-                        &is_turned))
+  if (!PyArg_ParseTuple(arguments, "OOO" SIZES "ll|pO", &images, &weights, &out, SIZES_OF(&c), &c.filters, &threads,
+                        &is_turned, &places))
     return NULL;
-  if (!check(&c, &count, &pixels, &taps)) return NULL;
+  if (!check(&c, &count, &pixels, &taps) || !take_places(&c, places)) return NULL;
+  if (c.is_spread && ((pixels = product(c.whole_height, c.whole_width)) < 0 || (pixels = product(pixels, c.count)) < 0))
+    return NULL;
   const long inner = product(taps, c.depth), out_count = product(pixels, c.filters);
   if (inner < 0 || out_count < 0) return NULL;
   const long columns = tiles->columns, wide = (c.filters + columns - 1) / columns * columns;
@@ -250,7 +325,7 @@ PyObject *convolve(PyObject *self, PyObject *arguments) {
     c.weights = turned;
   }
   if (winograd_takes(&c))
-    convolve_tiles(&c, threads);
+    (c.is_spread ? convolve_apart : convolve_tiles)(&c, threads);
   else
     convolve_windows(&c, threads);
   Py_END_ALLOW_THREADS

@@ -10,6 +10,8 @@ struct convolution {
   long count, height, width, depth;
   long out_height, out_width, window_height, window_width, stride_height, stride_width;
   long dilation_height, dilation_width, top, left, filters;
+  int is_spread;          /* whether the output is pixels of a larger one that lie apart */
+  long whole_height, whole_width, first_row, first_column, row_step, column_step; /* … and which of them */
   int is_padded;
   long padded_width;      /* of an image, or of its copy */
   long *offsets, offsets_made; /* of the parts of a window, in the image */

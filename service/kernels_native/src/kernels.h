@@ -54,10 +54,10 @@ struct loops {
   /* log of one number, as the steps compute it. */
   float (*log_of)(float x);
   /* The maxima of a window of an image, whose rows and columns are some steps apart, and the gradient that goes to the
-   * first of each; out, pooled and gradient are [depth]. */
+   * first of each, with whether one of these is NaN; out and gradient are [depth]. */
   void (*max_window)(const float *x, long y_step, long x_step, long height, long width, float *out, long depth);
-  void (*max_window_grad)(float *into, const float *x, long y_step, long x_step, long height, long width,
-                          const float *pooled, const float *gradient, long depth);
+  int (*max_window_grad)(float *into, const float *x, long y_step, long x_step, long height, long width,
+                         const float *gradient, long depth);
   /* out = condition ? yes : no, of elements of four bytes; an operand that is one number is taken for all. */
   void (*select)(int32_t *out, const unsigned char *condition, const int32_t *yes, int yes_is_number,
                  const int32_t *no, int no_is_number, long n);

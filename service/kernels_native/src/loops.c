@@ -493,25 +493,35 @@ INLINE void max_of(const long lanes, const float *x, long y_step, long x_step, l
   for (long c = 0; c < lanes; c++) out[c] = highest[c];
 }
 
-INLINE void max_grad_of(const long lanes, float *into, const float *x, long y_step, long x_step, long height,
-                        long width, const float *pooled, const float *gradient) {
+/* Adds the gradient at the first of the greatest elements, which a NaN is where it comes first; whether one is. */
+INLINE int max_grad_of(const long lanes, float *into, const float *x, long y_step, long x_step, long height,
+                       long width, const float *gradient) {
   float highest[LANES], own[LANES];
-  int32_t left[LANES];
+  int32_t place[LANES], to_nan = 0;
+  if (height < 1 || width < 1) return 0;
   for (long c = 0; c < lanes; c++) {
-    highest[c] = pooled[c];
+    highest[c] = x[c];
     own[c] = gradient[c];
-    left[c] = -1;
+    place[c] = 0;
   }
   for (long i = 0; i < height; i++)
     for (long j = 0; j < width; j++) {
       const float *at = x + i * y_step + j * x_step;
-      float *to = into + i * y_step + j * x_step;
-      INDEPENDENT for (long c = 0; c < lanes; c++) {
-        const int32_t chosen = at[c] == highest[c] ? left[c] : 0;
-        left[c] &= ~chosen;
-        to[c] += from_bits(to_bits(own[c]) & chosen);
+      const int32_t here = (int32_t)(i * width + j);
+      for (long c = 0; c < lanes; c++) {
+        place[c] = at[c] > highest[c] ? here : place[c];
+        highest[c] = choose(at[c] > highest[c], at[c], highest[c]);
       }
     }
+  for (long c = 0; c < lanes; c++) to_nan |= highest[c] != highest[c];
+  for (long i = 0; i < height; i++)
+    for (long j = 0; j < width; j++) {
+      float *to = into + i * y_step + j * x_step;
+      const int32_t here = (int32_t)(i * width + j);
+      INDEPENDENT for (long c = 0; c < lanes; c++)
+        to[c] += from_bits(to_bits(own[c]) & -(int32_t)(place[c] == here));
+    }
+  return to_nan;
 }
 
 /* Some channels at a time, whose numbers stay in registers while a window goes by. */
@@ -532,11 +542,13 @@ static void max_window(const float *x, long y_step, long x_step, long height, lo
 #undef CALL
 }
 
-static void max_window_grad(float *into, const float *x, long y_step, long x_step, long height, long width,
-                            const float *pooled, const float *gradient, long depth) {
-#define CALL(N) max_grad_of(N, into + c, x + c, y_step, x_step, height, width, pooled + c, gradient + c)
+static int max_window_grad(float *into, const float *x, long y_step, long x_step, long height, long width,
+                           const float *gradient, long depth) {
+  int to_nan = 0;
+#define CALL(N) to_nan |= max_grad_of(N, into + c, x + c, y_step, x_step, height, width, gradient + c)
   BY_LANES(CALL)
 #undef CALL
+  return to_nan;
 }
 
 #define SELECT(YES, NO) INDEPENDENT for (long i = 0; i < n; i++) out[i] = condition[i] ? YES : NO;

@@ -523,7 +523,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 8
+#define INTERFACE 9
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -545,7 +545,8 @@ static PyMethodDef methods[] = {
     {"max_pool", max_pool, METH_VARARGS,
      "max_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"max_pool_grad", max_pool_grad, METH_VARARGS,
-     "max_pool_grad(x, out, pooled, gradient, (n, height, width, depth), out_size, window, strides, before, threads)"},
+     "max_pool_grad(x, out, gradient, (n, height, width, depth), out_size, window, strides, before, threads): whether "
+     "a NaN is the maximum to which one goes"},
     {"average_pool", average_pool, METH_VARARGS,
      "average_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"average_pool_grad", average_pool_grad, METH_VARARGS,
@@ -561,7 +562,7 @@ static PyMethodDef methods[] = {
     {"middle_sums", middle_sums, METH_VARARGS, "middle_sums(x, out, outer, rows, width, threads)"},
     {"convolve", convolve, METH_VARARGS,
      "convolve(images, weights, out, (n, height, width, depth), out_size, window, strides, dilations, before, filters, "
-     "threads, is_turned=False)"},
+     "threads, is_turned=False, places=None)"},
     {"convolve_filter", convolve_filter, METH_VARARGS,
      "convolve_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
      "filters, threads)"},

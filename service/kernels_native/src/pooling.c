@@ -8,11 +8,11 @@
 #include "pool.h"
 
 struct pool {
-  const float *x, *pooled, *gradient;
+  const float *x, *gradient;
   float *out;
   long height, width, depth, out_height, out_width;
   long window_height, window_width, stride_height, stride_width, top, left;
-  int failed;
+  int failed, to_nan;
 };
 
 /* The part of a window that lies in the image: [*from, *to). */
@@ -41,6 +41,7 @@ static void run_max_pool(void *context, long begin, long end) {
 /* Whole images, as windows may overlap. */
 static void run_max_pool_grad(void *context, long begin, long end) {
   struct pool *p = context;
+  int to_nan = 0;
   for (long n = begin; n < end; n++) {
     const long at = n * p->height * p->width * p->depth, from = n * p->out_height * p->out_width * p->depth;
     memset(p->out + at, 0, sizeof(float) * (size_t)(p->height * p->width * p->depth));
@@ -51,11 +52,12 @@ static void run_max_pool_grad(void *context, long begin, long end) {
         const long window = from + (row * p->out_width + column) * p->depth;
         inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
         const long first = at + (y0 * p->width + x0) * p->depth;
-        loops->max_window_grad(p->out + first, p->x + first, p->width * p->depth, p->depth, y1 - y0, x1 - x0,
-                               p->pooled + window, p->gradient + window, p->depth);
+        to_nan |= loops->max_window_grad(p->out + first, p->x + first, p->width * p->depth, p->depth, y1 - y0,
+                                         x1 - x0, p->gradient + window, p->depth);
       }
     }
   }
+  if (to_nan) __atomic_store_n(&p->to_nan, 1, __ATOMIC_RELAXED);
 }
 
 static void run_average_pool(void *context, long begin, long end) {
@@ -112,14 +114,14 @@ static void run_average_pool_grad(void *context, long begin, long end) {
 enum pooling { MAX, MAX_GRAD, AVERAGE, AVERAGE_GRAD };
 
 /* max_pool(x, out, shape of x, (height, width) of out, windows, strides, padding before, threads);
- * max_pool_grad(x, out, pooled, gradient, …), where out has the shape of x; average_pool as max_pool; and
- * average_pool_grad(gradient, out, shape of out, …). */
+ * max_pool_grad(x, out, gradient, …), where out has the shape of x: whether a gradient went to a NaN; average_pool as
+ * max_pool; and average_pool_grad(gradient, out, shape of out, …). */
 static PyObject *pool(PyObject *arguments, enum pooling what) {
   const int is_gradient = what == MAX_GRAD;
-  PyObject *x_, *out_, *pooled_ = NULL, *gradient_ = NULL;
-  struct pool p = {.failed = 0};
+  PyObject *x_, *out_, *gradient_ = NULL;
+  struct pool p = {.failed = 0, .to_nan = 0};
   long images, threads;
-  if (is_gradient ? !PyArg_ParseTuple(arguments, "OOOO(llll)(ll)(ll)(ll)(ll)l", &x_, &out_, &pooled_, &gradient_,
+  if (is_gradient ? !PyArg_ParseTuple(arguments, "OOO(llll)(ll)(ll)(ll)(ll)l", &x_, &out_, &gradient_,
                                       &images, &p.height, &p.width, &p.depth, &p.out_height, &p.out_width,
                                       &p.window_height, &p.window_width, &p.stride_height, &p.stride_width, &p.top,
                                       &p.left, &threads)
@@ -142,8 +144,7 @@ static PyObject *pool(PyObject *arguments, enum pooling what) {
   const long result_count = is_gradient || what == AVERAGE_GRAD ? count : out_count;
   if ((p.x = array(&arrays, x_, "f", x_count, 0)) == NULL ||
       (p.out = array(&arrays, out_, "f", result_count, 1)) == NULL ||
-      (is_gradient && ((p.pooled = array(&arrays, pooled_, "f", out_count, 0)) == NULL ||
-                       (p.gradient = array(&arrays, gradient_, "f", out_count, 0)) == NULL)) ||
+      (is_gradient && (p.gradient = array(&arrays, gradient_, "f", out_count, 0)) == NULL) ||
       !are_apart(&arrays)) {
     release(&arrays);
     return NULL;
@@ -160,6 +161,7 @@ static PyObject *pool(PyObject *arguments, enum pooling what) {
   Py_END_ALLOW_THREADS
   release(&arrays);
   if (p.failed) return PyErr_NoMemory();
+  if (is_gradient) return PyBool_FromLong(p.to_nan);
   Py_RETURN_NONE;
 }
 

@@ -205,11 +205,12 @@ def _gradient_of_maxima(parts: Sequence[Node], places: Places) -> Run:
 
     A window's gradient goes to an element that is its maximum, so whether the rectifier lets it pass can be
     told from the maximum: one pass over what was pooled, in place of one over all that the windows cover.
-    The numbers are the same, but for the signs of zeros, and for sums of overlapping windows that overflow
-    where nothing passes.
+    A window whose first element is NaN is the exception: TensorFlow takes that for the maximum, and the
+    rectifier lets nothing pass to it. The numbers are the same, but for the signs of zeros, and for sums of
+    overlapping windows that overflow where nothing passes.
     """
     ((own, pooled, dy),) = places
-    gradient = max_pool_gradient(np, parts[0].attrs)
+    gradient = max_pool_gradient(np, parts[0].attrs, rectified=True)
     operands = [(True, 0), (True, 1)]
     rectified = FusedGroup(
         ["ReluGrad"],

@@ -18,7 +18,10 @@ native: Any = pytest.importorskip("tensorfleet_kernels._native")
 WINDOWS = [
     (size, window, stride, dilation, padding)
     for size, window, (stride, dilation), padding in product(
-        ((7, 9), (12, 5)), ((3, 3), (2, 4), (5, 1)), ((1, 1), (2, 1), (3, 1), (1, 2)), (b"SAME", b"VALID")
+        ((7, 9), (12, 5)),
+        ((3, 3), (2, 4), (5, 1), (1, 1)),
+        ((1, 1), (2, 1), (3, 1), (1, 2)),
+        (b"SAME", b"VALID"),
     )
     if all((extent - 1) * dilation < n for extent, n in zip(window, size, strict=True))
 ]
@@ -136,6 +139,56 @@ def test_filters_that_do_not_fit_are_refused(filters: int) -> None:
         native.convolve(x, w, out, *SIZES, filters, 1)
     with pytest.raises(ValueError, match=r"size|array"):
         native.convolve_filter(x, out, w, *SIZES, filters, 1)
+
+
+PLACES = (13, 11, 1, 0, 2, 2)
+
+
+@pytest.mark.parametrize("filters", [5, 16, 37])
+def test_an_output_that_is_some_pixels_of_a_larger_one(filters: int) -> None:
+    x, w = floats(2, 6, 6, 3), floats(3, 3, 3, filters, seed=1)
+    alone, whole = np.empty((2, 6, 6, filters), np.float32), np.full((2, 13, 11, filters), 7, np.float32)
+    native.convolve(x, w, alone, *SIZES, filters, 2)
+    native.convolve(x, w, whole, *SIZES, filters, 2, False, PLACES)
+    np.testing.assert_array_equal(whole[:, 1::2, ::2], alone)
+    whole[:, 1::2, ::2] = 7
+    assert (whole == 7).all()
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        (12, 11, 1, 0, 2, 2)[:5],
+        (11, 11, 1, 0, 2, 2),
+        (13, 10, 1, 0, 2, 2),
+        (13, 11, 3, 0, 2, 2),
+        (13, 11, -1, 0, 2, 2),
+        (13, 11, 1, 1, 2, 2),
+        (13, 11, 1, -1, 2, 2),
+        (13, 11, 1, 0, 0, 2),
+        (13, 11, 1, 0, 2, -2),
+        (13, 11, 1, 0, 1 << 40, 2),
+        (1 << 40, 11, 1, 0, 2, 2),
+        (14, 11, 1, 0, 2, 2),
+        [*PLACES],
+    ],
+)
+def test_places_that_do_not_fit_are_refused(places: Any) -> None:
+    x, w, whole = floats(2, 6, 6, 3), floats(3, 3, 3, 5), np.zeros((2, 13, 11, 5), np.float32)
+    with pytest.raises((ValueError, TypeError), match=r"size|array|places|arguments"):
+        native.convolve(x, w, whole, *SIZES, 5, 1, False, places)
+    assert not whole.any()
+
+
+@pytest.mark.parametrize(("window", "stride"), [(5, 2), (3, 2), (1, 2), (7, 3), (9, 3)])
+def test_gradients_under_strides_of_whole_vectors(window: int, stride: int) -> None:
+    """Of windows of 5 with steps of 2, and of 9 with steps of 3, some parts go by tiles, which round more."""
+    size, out = (3, 24, 21, 32), (3, -(-24 // stride), -(-21 // stride), 16)
+    weights, gradient = floats(window, window, 32, 16, seed=1), floats(*out, seed=2)
+    sizes = np.array(size, np.int32)
+    attrs = attributes(stride, 1, b"SAME")
+    same("Conv2DBackpropInput", sizes, weights, gradient, terms=window**2 * 64, **attrs)
+    same("Conv2D", floats(*size), weights, terms=window**2 * 64, **attrs)
 
 
 def test_results_do_not_depend_on_the_threads() -> None:

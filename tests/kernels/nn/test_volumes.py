@@ -89,13 +89,25 @@ def test_pooling(padding: str) -> None:
     np.testing.assert_allclose(got, to_most, rtol=1e-6)
 
 
-def test_the_first_of_equal_maxima_gets_the_gradient() -> None:
+def test_all_of_equal_maxima_get_the_gradient() -> None:
+    """And those that are nearly as great, but none where the maximum is infinite."""
     ones = np.ones((1, 2, 2, 2, 1), np.float32)
+    ones[0, 0, 0, 0, 0] -= np.float32(5e-6)
+    ones[0, 0, 0, 1, 0] = 0.9
     attrs = {"ksize": [1, 2, 2, 2, 1], "strides": [1] * 5, "padding": "VALID"}
     g = np.full((1, 1, 1, 1, 1), 3, np.float32)
     got = run_op("MaxPool3DGrad", ones, g / 3, g, **attrs)
-    assert got[0, 0, 0, 0, 0] == 3
-    assert got.sum() == 3
+    np.testing.assert_array_equal(got, np.where(ones > 0.95, np.float32(3), 0))
+    infinite = np.where(ones < 1, np.float32(np.inf), ones)
+    got = run_op("MaxPool3DGrad", infinite, np.full_like(g, np.inf), g, **attrs)
+    np.testing.assert_array_equal(got, np.zeros_like(ones))
+
+
+def test_maxima_of_what_is_no_number() -> None:
+    attrs = {"ksize": [1, 1, 1, 3, 1], "strides": [1] * 5, "padding": "VALID"}
+    rows = np.array([[np.nan] * 3, [-np.inf] * 3, [np.nan, 1, 2]], np.float32)
+    got = run_op("MaxPool3D", rows.reshape(1, 1, 3, 3, 1), **attrs)
+    np.testing.assert_array_equal(got.ravel(), [-np.inf, -np.inf, 2])
 
 
 @pytest.mark.parametrize("radius", [0, 1, 5])

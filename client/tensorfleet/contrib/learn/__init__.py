@@ -3,12 +3,14 @@
 import typing as _typing
 
 from tensorfleet.contrib.experiments import Experiment as Experiment, ModeKeys as ModeKeys
+from tensorfleet.contrib.fitted_estimator import NotFittedError as NotFittedError
 from tensorfleet.contrib.fitted_models import Estimator as Estimator
 from tensorfleet.contrib.learn import (
     datasets as datasets,
     io as io,
     learn_runner as learn_runner,
     models as models,
+    monitors as monitors,
     preprocessing as preprocessing,
     utils as utils,
 )
@@ -24,7 +26,6 @@ from tensorfleet.contrib.old_estimators import (
     DNNRegressor as DNNRegressor,
     LinearClassifier as LinearClassifier,
     LinearRegressor as LinearRegressor,
-    NotFittedError as NotFittedError,
     SKCompat as SKCompat,
     infer_real_valued_columns_from_input as infer_real_valued_columns_from_input,
     infer_real_valued_columns_from_input_fn as infer_real_valued_columns_from_input_fn,
@@ -47,6 +48,7 @@ if not _typing.TYPE_CHECKING:
             "io",
             "learn_runner",
             "models",
+            "monitors",
             "preprocessing",
             "utils",
         ),
@@ -78,6 +80,7 @@ __all__ = [
     "io",
     "learn_runner",
     "models",
+    "monitors",
     "preprocessing",
     "utils",
 ]

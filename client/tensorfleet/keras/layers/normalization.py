@@ -13,6 +13,7 @@ from tensorfleet.keras import (
 )
 from tensorfleet.keras.engine.base_layer import Layer
 from tensorfleet.keras.layers.core import dims_of
+from tensorfleet.layers.batch_statistics import Renormalization, check_virtual_batches, composed
 from tensorfleet.layers.input_spec import InputSpec
 
 
@@ -107,7 +108,12 @@ class BatchNormalization(_Normalization):
         axis: the dimension, or the dimensions, that keep their own mean and variance.
         momentum: the fraction of the running averages that an update keeps.
         fused: whether to use the fused op; by default if possible.
-        renorm, virtual_batch_size, adjustment: must be False or None.
+        renorm, renorm_clipping, renorm_momentum, virtual_batch_size, adjustment: as of
+            `tf.layers.batch_normalization`; never with the fused op.
+
+    Raises:
+        ValueError: an unknown bound in `renorm_clipping`, or virtual batches along an axis that keeps its own
+            mean, or with an adjustment.
     """
 
     def __init__(
@@ -135,15 +141,6 @@ class BatchNormalization(_Normalization):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        for argument, value in (
-            *(("renorm", renorm or None), ("virtual_batch_size", virtual_batch_size)),
-            ("adjustment", adjustment),
-        ):
-            if value is not None:
-                raise NotImplementedError(
-                    f"batch normalization: `{argument}` is not part of TensorFleet. Leave it out. "
-                    f"Received: {value}"
-                )
         super().__init__(
             *(axis, epsilon, center, scale, beta_initializer, gamma_initializer, beta_regularizer),
             *(gamma_regularizer, beta_constraint, gamma_constraint),
@@ -152,6 +149,8 @@ class BatchNormalization(_Normalization):
             **kwargs,
         )
         self.momentum, self.fused = momentum, fused
+        self.renorm, self.virtual_batch_size, self.adjustment = renorm, virtual_batch_size, adjustment
+        self._renormalization = Renormalization(renorm_clipping, renorm_momentum, epsilon) if renorm else None
         self.moving_mean_initializer = initializers.get(moving_mean_initializer)
         self.moving_variance_initializer = initializers.get(moving_variance_initializer)
 
@@ -162,40 +161,58 @@ class BatchNormalization(_Normalization):
             raise ValueError(
                 f"There is a dimension with `None` in the shape of inputs, where `axis` is {axes}"
             )
-        self._along = axes
+        self._along, self._rank = axes, len(sizes)
         self.input_spec = InputSpec(ndim=len(sizes), axes={a: sizes[a] for a in axes})
         possible = len(sizes) == 4 and axes in ([1], [3])
+        if self.renorm or self.virtual_batch_size is not None or self.adjustment is not None:
+            self.fused = False
         if self.fused and not possible:
             raise ValueError("Fused batch normalization takes images, and axis 1 or 3 alone.")
         if self.fused is None:
             self.fused = possible and self._variable_dtype() == "float32"
-        shape = [sizes[axes[0]]] if len(axes) == 1 else [s if i in axes else 1 for i, s in enumerate(sizes)]
+        if len(axes) == 1 and self.virtual_batch_size is None:
+            shape = [sizes[axes[0]]]
+        else:
+            shape = [s if i in axes else 1 for i, s in enumerate(sizes)]
+        if self.virtual_batch_size is not None:
+            check_virtual_batches(self.virtual_batch_size, axes, self.adjustment is not None)
+            shape.insert(1, 1)
+            self._along, self._rank = [a + 1 for a in axes], len(sizes) + 1
         self._add_scale(shape)
-        self.moving_mean = self.add_weight(
-            "moving_mean",
-            shape,
-            dtype=self._variable_dtype(),
-            initializer=self.moving_mean_initializer,
-            trainable=False,
-        )
-        self.moving_variance = self.add_weight(
-            "moving_variance",
-            shape,
-            dtype=self._variable_dtype(),
-            initializer=self.moving_variance_initializer,
-            trainable=False,
-        )
+
+        def add(name: str, initializer: Any) -> Any:
+            dtype = self._variable_dtype()
+            return self.add_weight(name, shape, dtype=dtype, initializer=initializer, trainable=False)
+
+        self.moving_mean = add("moving_mean", self.moving_mean_initializer)
+        self.moving_variance = add("moving_variance", self.moving_variance_initializer)
+        if self._renormalization is not None:
+            self.moving_stddev, self.renorm_mean, self.renorm_stddev = self._renormalization.build(
+                add, self.moving_mean_initializer, self.moving_variance_initializer
+            )
         self.built = True
 
     def call(self, inputs: Any, training: Any = None) -> Any:
         if training is None:
             training = K.learning_phase()
-        outputs, mean, variance = (self._fused if self.fused else self._composed)(inputs, training)
-        if ops.known_predicate(training) is not False:
-            self._move(self.moving_mean, mean, training)
-            self._move(self.moving_variance, variance, training)
-        outputs.set_shape(inputs.shape)
+        given = inputs
+        if self.virtual_batch_size is not None:
+            rest = inputs.shape.as_list()[1:]
+            inputs = ops.reshape(inputs, [self.virtual_batch_size, -1, *rest])
+        if self.fused:
+            outputs, mean, variance = self._fused(inputs, training)
+            if ops.known_predicate(training) is not False:
+                self._move_both(mean, variance, training)
+        else:
+            outputs = self._composed(inputs, training)
+        if self.virtual_batch_size is not None:
+            outputs = ops.reshape(outputs, [-1, *rest])
+        outputs.set_shape(given.shape)
         return outputs
+
+    def _move_both(self, mean: Any, variance: Any, training: Any) -> None:
+        self._move(self.moving_mean, mean, training)
+        self._move(self.moving_variance, variance, training)
 
     def _move(self, average: Any, value: Any, training: Any) -> None:
         """Moves a running average; a batch that is not for training leaves it as it is."""
@@ -227,40 +244,73 @@ class BatchNormalization(_Normalization):
         return ops.smart_cond(training, train, infer)
 
     def _composed(self, inputs: Any, training: Any) -> Any:
-        rank = len(inputs.shape.as_list())
+        rank = self._rank
         others = [a for a in range(rank) if a not in self._along]
-        keep = len(self._along) > 1
+        if self.virtual_batch_size is not None:
+            del others[1]  # which virtual batch it is
+        shape = self.moving_mean.shape.as_list()
+        is_full = len(shape) == rank and rank > 1
         dtype = self._variable_dtype()
 
         def of_batch() -> Any:
-            return ops.moments(ops.cast(inputs, dtype), others, keep_dims=keep)
+            return ops.moments(ops.cast(inputs, dtype), others, keep_dims=is_full)
 
         def averages() -> Any:
             return ops.identity(self.moving_mean), ops.identity(self.moving_variance)
 
         mean, variance = ops.smart_cond(training, of_batch, averages)
-        shape = self.moving_mean.shape.as_list()
-        mean.set_shape(shape)
-        variance.set_shape(shape)
+        if self.virtual_batch_size is None:
+            mean.set_shape(shape)
+            variance.set_shape(shape)
 
         def wide(x: Any) -> Any:
-            if x is None or keep or self._along == [rank - 1]:
+            if x is None or is_full or self._along == [rank - 1]:
                 return x
             return ops.reshape(x, [shape[0] if a in self._along else 1 for a in range(rank)])
 
+        gamma, beta = wide(self.gamma), wide(self.beta)
+        if ops.known_predicate(training) is not False:
+            if self.adjustment is not None:
+                gamma, beta = composed(*self._adjusted(inputs, training), gamma, beta)
+            new_mean, new_variance = mean, variance
+            if self.virtual_batch_size is not None:
+                new_mean, new_variance = (
+                    ops.reduce_mean(part, 1, keepdims=True) for part in (mean, variance)
+                )
+            if self._renormalization is not None:
+                r, d = self._renormalization.corrections(new_mean, new_variance, training)
+                gamma, beta = composed(wide(r), wide(d), gamma, beta)
+                both = self.moving_mean, self.moving_variance
+                for update in self._renormalization.updates(
+                    new_mean, new_variance, *both, self.momentum, training
+                ):
+                    self.add_update(update.op, inputs=True)
+            else:
+                self._move_both(new_mean, new_variance, training)
         outputs = ops.batch_normalization(
-            ops.cast(inputs, dtype),
-            wide(mean),
-            wide(variance),
-            wide(self.beta),
-            wide(self.gamma),
-            self.epsilon,
+            ops.cast(inputs, dtype), wide(mean), wide(variance), beta, gamma, self.epsilon
         )
-        return ops.cast(outputs, inputs.dtype.base), mean, variance
+        return ops.cast(outputs, inputs.dtype.base)
+
+    def _adjusted(self, inputs: Any, training: Any) -> tuple[Any, Any]:
+        scale, offset = self.adjustment(ops.shape(inputs))
+        return (
+            ops.smart_cond(training, lambda: scale, lambda: ops.ones_like(scale)),
+            ops.smart_cond(training, lambda: offset, lambda: ops.zeros_like(offset)),
+        )
 
     def get_config(self) -> dict[str, Any]:
+        # Only where they are set, so that other versions of Keras load the layer.
+        further: dict[str, Any] = {}
+        if self._renormalization is not None:
+            further["renorm"] = True
+            further["renorm_clipping"] = self._renormalization.clipping
+            further["renorm_momentum"] = self._renormalization.momentum
+        if self.virtual_batch_size is not None:
+            further["virtual_batch_size"] = self.virtual_batch_size
         return {
             **super().get_config(),
+            **further,
             "momentum": self.momentum,
             "moving_mean_initializer": initializers.serialize(self.moving_mean_initializer),
             "moving_variance_initializer": initializers.serialize(self.moving_variance_initializer),

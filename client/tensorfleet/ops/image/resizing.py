@@ -131,8 +131,9 @@ def resize_image_with_pad(
         checks += require(target_height > 0, "target_height must be > 0.")
         images = with_dependencies(checks, images)
         _, height, width, _ = sizes(images)
+        # In float64, as TensorFlow 1 does: float32, which 2 takes, gives some sizes that are larger by one.
         height, width, wanted_height, wanted_width = (
-            cast(n, dtypes.float32) for n in (height, width, target_height, target_width)
+            cast(n, dtypes.float64) for n in (height, width, target_height, target_width)
         )
         ratio = larger(width / wanted_width, height / wanted_height)
         height, width = height / ratio, width / ratio

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import enum
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
@@ -192,11 +193,22 @@ class _ScopeStack:
 _SCOPES = ("__varscope",)
 
 
-def _scope_stack() -> _ScopeStack:
-    held: list[_ScopeStack] = get_default_graph().get_collection_ref(_SCOPES)
+class _LocalStack(threading.local):
+    """The variable scopes of a graph in each thread: none at its start, as in TensorFlow."""
+
+    def __init__(self) -> None:
+        self.stack = _ScopeStack()
+
+
+def _local_stack() -> _LocalStack:
+    held: list[_LocalStack] = get_default_graph().get_collection_ref(_SCOPES)
     if not held:
-        held.append(_ScopeStack())
+        held.append(_LocalStack())  # of two threads that come at once, both take the first
     return held[0]
+
+
+def _scope_stack() -> _ScopeStack:
+    return _local_stack().stack
 
 
 def copied_scopes(reuse: bool) -> _ScopeStack:
@@ -210,9 +222,9 @@ def copied_scopes(reuse: bool) -> _ScopeStack:
 
 
 def use_scopes(scopes: _ScopeStack) -> _ScopeStack:
-    """Puts other variable scopes in force in the default graph; returns the old ones."""
-    old = _scope_stack()
-    get_default_graph().get_collection_ref(_SCOPES)[0] = scopes
+    """Puts other variable scopes in force in this thread's default graph; returns the old ones."""
+    local = _local_stack()
+    old, local.stack = local.stack, scopes
     return old
 
 

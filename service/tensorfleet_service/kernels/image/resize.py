@@ -233,6 +233,15 @@ def resize_bicubic(node: KernelNode) -> Kernel:
     return run
 
 
+def _covered_product(weights: Array, values: Array) -> Array:
+    """`weights @ values`, in which NaN and infinity count only where they have a weight."""
+    result = np.empty((*values.shape[:-2], len(weights), values.shape[-1]), values.dtype)
+    for number, row in enumerate(weights):
+        covered = np.flatnonzero(row)
+        result[..., number, :] = np.einsum("p,...pc->...c", row[covered], values[..., covered, :])
+    return result
+
+
 @host_kernel("ResizeArea")
 def resize_area(node: KernelNode) -> Kernel:
     grid = _grid(node)
@@ -241,11 +250,10 @@ def resize_area(node: KernelNode) -> Kernel:
         height, width = _checked(images, size)
         batch, rows, columns, channels = images.shape
         floats = images.astype(_F, copy=False)
-        by_rows = batch_product(
-            area_weights(grid, rows, height), floats.reshape(batch, rows, columns * channels)
-        )
+        weighted = batch_product if np.isfinite(floats).all() else _covered_product
+        by_rows = weighted(area_weights(grid, rows, height), floats.reshape(batch, rows, columns * channels))
         by_rows = by_rows.reshape(batch, height, columns, channels)
-        return np.ascontiguousarray(batch_product(area_weights(grid, columns, width), by_rows))
+        return np.ascontiguousarray(weighted(area_weights(grid, columns, width), by_rows))
 
     return run
 

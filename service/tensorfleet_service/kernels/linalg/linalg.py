@@ -112,6 +112,9 @@ def _solve(node: KernelNode) -> Kernel:
     return _wide(node, solve)
 
 
+_NOT_DEFINITE = "Cholesky decomposition was not successful. The input might not be valid."
+
+
 @kernel("Cholesky")
 def _cholesky(node: KernelNode) -> Kernel:
     xp = node.xp
@@ -121,18 +124,34 @@ def _cholesky(node: KernelNode) -> Kernel:
         try:
             return xp.linalg.cholesky(x)
         except np.linalg.LinAlgError:
-            pass
-        # Of the matrices that have no factor the lower triangle is NaN, those beside them have theirs.
+            if xp.isfinite(x).all():
+                raise invalid(_NOT_DEFINITE) from None
+        # LAPACK stops at a NaN, which TensorFlow takes along.
         result = xp.empty_like(x)
         for place in np.ndindex(x.shape[:-2]):
-            check_step()
-            try:
-                result[place] = xp.linalg.cholesky(x[place])
-            except np.linalg.LinAlgError:
-                result[place] = xp.tril(xp.full(x.shape[-2:], np.nan, x.dtype))
+            result[place] = _factor_with_nans(xp, x[place])
         return result
 
     return _wide(node, cholesky)
+
+
+def _factor_with_nans(xp: Any, x: Any) -> Any:
+    """The Cholesky factor of one matrix, where what a NaN or an infinity spoils is NaN.
+
+    Raises:
+        InvalidArgumentError: a pivot is a number that is not positive.
+    """
+    factor = xp.zeros_like(x)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for i in range(len(x)):
+            check_step()
+            row = factor[i, :i]
+            pivot = (x[i, i] - row @ row.conj()).real
+            if pivot <= 0:
+                raise invalid(_NOT_DEFINITE)
+            factor[i, i] = xp.sqrt(pivot)
+            factor[i + 1 :, i] = (x[i + 1 :, i] - factor[i + 1 :, :i] @ row.conj()) / factor[i, i]
+    return factor
 
 
 @kernel("MatrixDeterminant")

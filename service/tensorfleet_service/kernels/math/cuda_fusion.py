@@ -62,7 +62,7 @@ FUNCTIONS = frozenset(
             "ceil",
             "floor",
         ),
-        *("rint", "fmin", *_OPERATORS),
+        *("rint", "fmax", "fmin", *_OPERATORS),
     )
 )
 """The functions of NumPy that a body may call."""

@@ -31,13 +31,15 @@ FORMULAS = {
     "Mul": "{0} * {1}",
     "RealDiv": "{0} / {1}",
     "Div": "{0} / {1}",
-    "Maximum": "maximum({0}, {1})",
-    "Minimum": "minimum({0}, {1})",
+    # The second input only where it is greater, or less: so a NaN counts if it comes first, and of two
+    # zeros the first is taken (the second by each of NumPy's functions).
+    "Maximum": "maximum(fmax({1}, {0}), {0})",
+    "Minimum": "minimum(fmin({1}, {0}), {0})",
     "Pow": "power({0}, {1})",
     "SquaredDifference": "square({0} - {1})",
     "Neg": "-{0}",
     "Abs": "abs({0})",
-    "Sign": "sign({0})",
+    "Sign": "sign(fmin(fmax({0}, 0), {0}))",  # which is 0 for NaN
     "Square": "square({0})",
     "Sqrt": "sqrt({0})",
     "Rsqrt": "reciprocal(sqrt({0}))",

@@ -175,13 +175,18 @@ def _reduce(node: KernelNode) -> Kernel:
     if node.op not in ("Max", "Min"):
         return _reduction(node, lambda x, axis, keep: reducer(x, axis, target, keep))
     identity = _least(dtype) if node.op == "Max" else _greatest(dtype)
+    # In host memory NaNs are passed over, as in TensorFlow, where more than one element is reduced.
+    may_be_nan = dtype.is_floating and node.xp is np
 
     def extreme(x: Any, axis: Any, keep: bool) -> Any:
         if not x.size:  # the reduced axes may be the empty ones
             axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
             padding = [(0, int(not size and i in axes)) for i, size in enumerate(x.shape)]
             x = node.xp.pad(x, padding, constant_values=identity)
-        return reducer(x, axis, target, keep)
+        found = reducer(x, axis, target, keep)
+        if may_be_nan and x.size > found.size and (found != found).any():
+            return reducer(np.where(np.isnan(x), identity, x), axis, target, keep)
+        return found
 
     return _reduction(node, extreme)
 

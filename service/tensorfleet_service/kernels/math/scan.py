@@ -15,9 +15,12 @@ from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 
-def _log_sums(xp: ModuleType, x: Any, axis: int, dtype: Any) -> Any:
-    """log(cumsum(exp(x))), in passes that each add the sums that end 1, 2, 4, … places before."""
-    result = xp.moveaxis(xp.asarray(x, dtype), axis, 0).copy()
+def _log_sums(xp: ModuleType, lowest: Any, x: Any, axis: int, dtype: Any) -> Any:
+    """log(cumsum(exp(x))), in passes that each add the sums that end 1, 2, 4, … places before.
+
+    As in TensorFlow, the logarithm of a sum of nothing or of zeros is the lowest number, not minus infinity.
+    """
+    result = xp.maximum(xp.moveaxis(xp.asarray(x, dtype), axis, 0), lowest)
     step = 1
     while step < len(result):
         check_step()
@@ -41,7 +44,7 @@ def _scan(node: KernelNode) -> Kernel:
     accumulate, neutral = {
         "Cumsum": (partial(_accumulated, xp, "add"), 0),
         "Cumprod": (partial(_accumulated, xp, "multiply"), 1),
-        "CumulativeLogsumexp": (partial(_log_sums, xp), -np.inf),
+        "CumulativeLogsumexp": (partial(_log_sums, xp, dtype.min), dtype.min),
     }[node.op]
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
 

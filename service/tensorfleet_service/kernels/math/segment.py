@@ -17,8 +17,14 @@ from tensorfleet_service.threads import unlocked
 _UFUNCS = {"Sum": "add", "Prod": "multiply", "Min": "minimum", "Max": "maximum"}
 
 
-def _reduce_sorted(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, neutral: Any) -> Any:
-    """Combines the rows of each segment into `result`, whose rows of other segments stay as they are."""
+def _reduce_sorted(
+    xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, neutral: Any, initial: Any = None
+) -> Any:
+    """Combines the rows of each segment into `result`, whose rows of other segments stay as they are.
+
+    Args:
+        initial: of extrema of unsorted segments, the number that is there before the first row.
+    """
     if not ids.size:
         return result
     if xp is not np:  # CuPy has no reduceat
@@ -28,8 +34,38 @@ def _reduce_sorted(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any,
     if ufunc is np.add and add_rows(result, ids, rows):
         return result
     starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
-    result[ids[starts]] = unlocked.reduceat(ufunc, rows, starts, rows.dtype)
+    found = unlocked.reduceat(ufunc, rows, starts, rows.dtype)
+    if ufunc in (np.maximum, np.minimum) and rows.dtype.kind not in "iu":
+        found = _past_nans(ufunc, rows, starts, found, initial)
+    result[ids[starts]] = found
     return result
+
+
+def _past_nans(ufunc: Any, rows: Any, starts: Any, found: Any, initial: Any) -> Any:
+    """The extrema of segments as in TensorFlow, of which some may be NaN where a row is.
+
+    Sorted segments pass over NaNs, where they have other rows. Unsorted ones start from a number, `initial`;
+    a NaN takes the place of what was before it, and the next row that of the NaN.
+
+    Args:
+        found: the extrema with NaNs, which any NaN in a segment makes of it.
+        initial: None of sorted segments.
+    """
+    nans = np.isnan(found)
+    if not nans.any():
+        return found if initial is None else ufunc(found, found.dtype.type(initial))
+    least = found.dtype.type(-np.inf if ufunc is np.maximum else np.inf)
+    columns = (-1,) + (1,) * (rows.ndim - 1)
+    ends = np.append(starts[1:], len(rows)).reshape(columns) - 1
+    if initial is None:
+        others = unlocked.reduceat(ufunc, np.where(np.isnan(rows), least, rows), starts, rows.dtype)
+        return np.where(ends > starts.reshape(columns), others, found)
+    places = np.arange(len(rows)).reshape(columns)
+    last = unlocked.reduceat(np.maximum, np.where(np.isnan(rows), places, -1), starts)
+    segments = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
+    after = np.where(places > last[segments], rows, least)
+    others = unlocked.reduceat(ufunc, after, starts, rows.dtype)
+    return np.where(nans, np.where(last == ends, found, others), ufunc(found, found.dtype.type(initial)))
 
 
 def _reduce_rows(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, neutral: Any) -> Any:
@@ -39,7 +75,7 @@ def _reduce_rows(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, n
             return result
         order = np.argsort(ids, kind="stable")
         rows, ids = rows[order], ids[order]
-    return _reduce_sorted(xp, ufunc, rows, ids, result, neutral)
+    return _reduce_sorted(xp, ufunc, rows, ids, result, neutral, neutral)
 
 
 def _check_sorted(ids: Any, count: int) -> None:

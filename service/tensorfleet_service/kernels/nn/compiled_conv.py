@@ -44,6 +44,10 @@ class _Phase:
     out: _Pair
     before: _Pair
 
+    def places(self, size: _Pair) -> tuple[int, ...]:
+        """The place in images of a size, for the compiled kernels: size, first element, steps."""
+        return (*size, *(part.start for part in self.place), *(part.step for part in self.place))
+
 
 def convolve(images: Any, weights: Any, geometry: Geometry) -> Any:
     """Images [n, height, width, c] with weights [*window, c, f]: [n, *out, f]."""
@@ -61,10 +65,15 @@ def _convolve(
     dilations: _Pair,
     before: _Pair,
     is_turned: bool = False,
+    whole: Any = None,
+    places: tuple[int, ...] | None = None,
 ) -> Any:
-    """With `is_turned`, the weights are [*window, f, c], and both axes of windows go backwards."""
+    """With `is_turned`, the weights are [*window, f, c], and both axes of windows go backwards.
+
+    With `whole` the result is some of its pixels, where `places` says (see `_Phase.places`).
+    """
     window, filters = weights.shape[:2], weights.shape[2 if is_turned else 3]
-    result = empty((len(images), *out, filters), np.float32)
+    result = empty((len(images), *out, filters), np.float32) if whole is None else whole
     native.convolve(
         images,
         weights,
@@ -78,6 +87,7 @@ def _convolve(
         filters,
         thread_count(),
         is_turned,
+        places,
     )
     return result
 
@@ -107,18 +117,13 @@ def images_gradient(gradient: Any, weights: Any, geometry: Geometry) -> Any:
     phases = list(_phases(geometry))
     if any(min(phase.before) < 0 for phase in phases):
         return None
-    flipped = weights.transpose(0, 1, 3, 2)
     result = empty((len(gradient), *size, weights.shape[2]), np.float32)
+    if not all(prod(phase.window) for phase in phases):
+        result.fill(0)  # elements that no window sees, with what lies between them: faster than by themselves
     for phase in phases:
-        place = (slice(None), *phase.place)
-        if not prod(phase.window):
-            result[place] = 0
-            continue
-        own = np.ascontiguousarray(flipped[phase.seen_by][::-1, ::-1])
-        found = _convolve(gradient, own, phase.out, (1, 1), (1, 1), phase.before)
-        if len(phases) == 1:
-            return found
-        result[place] = found
+        if prod(phase.window):
+            own, places = np.ascontiguousarray(weights[phase.seen_by]), phase.places(size)
+            _convolve(gradient, own, phase.out, (1, 1), (1, 1), phase.before, True, result, places)
     return result
 
 

@@ -51,8 +51,11 @@ def compute_dtype(dtype: DType) -> Any:
 
 def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
     """Convolves images [n, *space, c] with weights [*window, c, f]: [n, *out, f]."""
-    if prod(geometry.window) > 1 and (found := compiled_conv.convolve(images, weights, geometry)) is not None:
-        return found
+    # One element of each pixel is a product of matrices, if the pixels lie side by side.
+    if max(*geometry.window, *geometry.strides) > 1:
+        found = compiled_conv.convolve(images, weights, geometry)
+        if found is not None:
+            return found
     channels, filters = weights.shape[-2:]
     matrix = weights.reshape(-1, filters)
     shape = (len(images), *geometry.out, filters)
@@ -132,7 +135,7 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
 def images_gradient(xp: Any, gradient: Any, weights: Any, geometry: Geometry) -> Any:
     """The gradient of the images, from that of the output: [n, *space, c]."""
     channels, filters = weights.shape[-2:]
-    if prod(geometry.window) > 1:
+    if max(*geometry.window, *geometry.strides) > 1:
         found = compiled_conv.images_gradient(gradient, weights, geometry)
         if found is not None:
             return found

@@ -83,7 +83,8 @@ def max_pool(node: KernelNode) -> Kernel:
     if node.op == "MaxPool" and _depth(node) > 1:
         return _max_over_depth(node)
     xp, (windows, window) = node.xp, _sliding(node.attrs)
-    least, dtype = node.attrs["T"].min, node.attrs["T"].as_numpy_dtype
+    dtype = node.attrs["T"].as_numpy_dtype
+    least = node.attrs["T"].min if rank_of(windows) == 4 else -np.inf
 
     def run(images: Any) -> Any:
         check_rank(images, "tensor_in", windows)
@@ -158,6 +159,43 @@ def _check_gradient(gradient: Any, like: Any) -> None:
         )
 
 
+def _greatest(xp: Any, geometry: Geometry, images: Any) -> Iterator[tuple[tuple[slice, ...], Any]]:
+    """Each position of the windows, as an index, and which windows have their greatest element there.
+
+    As in TensorFlow that is the first one, until another is greater: no later NaN is, and nothing is greater
+    than a NaN that comes first.
+    """
+    padded = geometry.padded(xp, images, lowest(images.dtype))
+    inside = None
+    if geometry.is_padded:
+        inside = xp.zeros((1, *geometry.size, 1), bool)
+        geometry.inner(inside)[...] = True
+    shape = (len(images), *geometry.out, images.shape[-1])
+    highest, place = xp.zeros(shape, images.dtype), xp.full(shape, -1, np.int32)
+    positions = [geometry.at(position) for position in geometry.positions()]
+    for i, at in enumerate(positions):
+        values = padded[at]
+        chosen = place < 0
+        if inside is not None:
+            chosen &= inside[at]
+        chosen |= (values > highest) & (place >= 0)
+        highest, place = xp.where(chosen, values, highest), xp.where(chosen, np.int32(i), place)
+    for i, at in enumerate(positions):
+        yield at, place == i
+
+
+def _close(xp: Any, geometry: Geometry, images: Any, pooled: Any) -> Iterator[tuple[tuple[slice, ...], Any]]:
+    """Each position of the windows, as an index, and which windows have their maximum or nearly that there.
+
+    Volumes' gradients go to all of these in TensorFlow, and to none where the maximum is infinite.
+    """
+    padded = geometry.padded(xp, images, lowest(images.dtype))
+    limit = images.dtype.type(1e-5)
+    for position in geometry.positions():
+        at = geometry.at(position)
+        yield at, abs(padded[at] - pooled) < limit
+
+
 def _maxima(xp: Any, geometry: Geometry, images: Any, pooled: Any) -> Iterator[tuple[tuple[slice, ...], Any]]:
     """Each position of the windows, as an index, and which windows have their first maximum there."""
     padded = geometry.padded(xp, images, lowest(images.dtype))
@@ -175,9 +213,14 @@ def max_pool_grad(node: KernelNode) -> Kernel:
     return max_pool_gradient(node.xp, node.attrs)
 
 
-def max_pool_gradient(xp: Any, attrs: dict[str, Any]) -> Kernel:
-    """The kernel of MaxPoolGrad and MaxPool3DGrad with these attributes."""
+def max_pool_gradient(xp: Any, attrs: dict[str, Any], rectified: bool = False) -> Kernel:
+    """The kernel of MaxPoolGrad and MaxPool3DGrad with these attributes.
+
+    Args:
+        rectified: whether what goes to a NaN is dropped, as by the gradient of a rectifier.
+    """
     windows, window = _sliding(attrs)
+    of_images = rank_of(windows) == 4
 
     def run(images: Any, pooled: Any, gradient: Any) -> Any:
         check_rank(images, "orig_input", windows)
@@ -185,18 +228,29 @@ def max_pool_gradient(xp: Any, attrs: dict[str, Any]) -> Kernel:
         images, pooled, gradient = (channels_last(xp, a, windows) for a in (images, pooled, gradient))
         geometry = Geometry(windows, images.shape[1:-1], window)
         expected = (len(images), *geometry.out, images.shape[-1])
-        fits = takes(images, pooled, gradient) and pooled.shape == expected
-        if rank_of(windows) == 4 and fits and _is_short(geometry, images):
-            own = empty(images.shape, np.float32)
-            native.max_pool_grad(
-                images, own, pooled, gradient, *_plane(geometry, images.shape), thread_count()
+        if pooled.shape != expected:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Expected orig_output shape to be {format_dims(expected)}, "
+                f"but got {format_dims(pooled.shape)}",
             )
-            return as_formatted(xp, own, windows)
+        if of_images and takes(images, gradient) and _is_short(geometry, images):
+            own = empty(images.shape, np.float32)
+            to_nan = native.max_pool_grad(
+                images, own, gradient, *_plane(geometry, images.shape), thread_count()
+            )
+            if not (rectified and to_nan):
+                return as_formatted(xp, own, windows)
         result = xp.zeros((len(images), *geometry.size, images.shape[-1]), gradient.dtype)
         nothing = xp.zeros((), gradient.dtype)
-        for at, chosen in _maxima(xp, geometry, images, pooled):
+        places = _greatest(xp, geometry, images) if of_images else _close(xp, geometry, images, pooled)
+        for at, chosen in places:
             result[at] += xp.where(chosen, gradient, nothing)  # an infinite gradient times 0 would be NaN
-        return xp.ascontiguousarray(as_formatted(xp, geometry.inner(result), windows))
+        inner = geometry.inner(result)
+        if rectified:
+            inner = xp.where(xp.isnan(images), nothing, inner)
+        return xp.ascontiguousarray(as_formatted(xp, inner, windows))
 
     return run
 

@@ -1,0 +1,1 @@
+"""The monitors of `tf.contrib.learn`, which came before `tf.train.SessionRunHook`."""

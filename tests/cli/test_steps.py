@@ -113,7 +113,7 @@ def test_stacks_of_a_busy_interpreter(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The task goes on after it was asked."""
-    target = f"127.0.0.1:{free_ports('127.0.0.1', 1)[0]}"
+    target = f"127.0.0.1:{free_ports(1)[0]}"
     monkeypatch.setenv("TENSORFLEET_CLUSTER_SPEC", json.dumps({"worker": [target]}))
     monkeypatch.setenv("TENSORFLEET_JOB_NAME", "worker")
     monkeypatch.setenv("TENSORFLEET_TASK_INDEX", "0")

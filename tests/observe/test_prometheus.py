@@ -63,7 +63,7 @@ class Prometheus:
                 jobs += JOB.format(job=job, targets=targets, release=release)
         config = folder / "prometheus.yml"
         config.write_text(CONFIG.format(rules=dashboard.RULES, jobs=jobs))
-        address = f"127.0.0.1:{free_ports('127.0.0.1', 1)[0]}"
+        address = f"127.0.0.1:{free_ports(1)[0]}"
         self._url = f"http://{address}"
         with (folder / "log").open("w") as log:
             self._process = subprocess.Popen(

@@ -306,7 +306,7 @@ def _stack(values: Sequence[Any], dtype: DType, shape: Dims, xp: Any) -> Any:
             part = values[begin : begin + unlocked.LISTED]
             result[begin : begin + len(part)] = np.fromiter(part, dtype.np, len(part))
         return result
-    return unlocked.stack(values, xp)
+    return unlocked.stack(values, xp, ends_with_step=False)
 
 
 def _tell(ended: _Ended) -> None:
@@ -388,7 +388,7 @@ class PaddingFIFOQueue(Queue):
 def _padded(column: Sequence[Any], xp: Any) -> Any:
     shape = tuple(max(sizes) for sizes in zip(*(value.shape for value in column), strict=True))
     if all(value.shape == shape for value in column):
-        return unlocked.stack(column, xp)
+        return unlocked.stack(column, xp, ends_with_step=False)
     result = xp.zeros((len(column), *shape), column[0].dtype)
     if result.dtype == object:
         result[...] = b""

@@ -108,8 +108,11 @@ def columns(elements: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
     return found
 
 
-def stack(values: Sequence[Any], xp: Any = np) -> Any:
+def stack(values: Sequence[Any], xp: Any = np, ends_with_step: bool = True) -> Any:
     """As `numpy.stack` of arrays of one shape and dtype.
+
+    Args:
+        ends_with_step: False for values that nobody else has any more, which the end of the step would lose.
 
     Raises:
         OpError: the step has ended.
@@ -119,7 +122,8 @@ def stack(values: Sequence[Any], xp: Any = np) -> Any:
     first = values[0]
     result = np.empty((len(values), *first.shape), first.dtype)
     for begin in range(0, len(values), LISTED):
-        check_step()
+        if ends_with_step:
+            check_step()
         result[begin : begin + LISTED] = np.stack(values[begin : begin + LISTED])
     return result
 

@@ -599,18 +599,10 @@ case("Cross", numbers(F32, (2, 3)), numbers(F32, (3,)))
 case("Cross", numbers(F32, (2,)), numbers(F32, (2,)))
 shapes("Cross", (numbers(F32, (2, 3)),) * 2, [(2, 3), (2, 3)], [(None, 3), None], [(2, 2), (2, 2)])
 for _dtype in FLOATS:
-    for _exclusive in (False, True):
-        for _reverse in (False, True):
-            for _axis in (0, 1, -1):
-                if _exclusive and _dtype in (F16, BF16):
-                    continue  # today's package begins with minus infinity, 1.15 with the lowest number
-                case(
-                    "CumulativeLogsumexp",
-                    numbers(_dtype, (3, 5)),
-                    np.int32(_axis),
-                    exclusive=_exclusive,
-                    reverse=_reverse,
-                )
+    # Of exclusive ones, today's package begins with minus infinity, 1.15 with the lowest number.
+    for _reverse in (False, True):
+        for _axis in (0, 1, -1):
+            case("CumulativeLogsumexp", numbers(_dtype, (3, 5)), np.int32(_axis), reverse=_reverse)
 case("CumulativeLogsumexp", numbers(F32, (3, 5)), np.int32(2))
 
 # Sums of products

@@ -102,7 +102,8 @@ class Saver:
         self._turns = itertools.count()
         self._turn_of: dict[str, int] = {}
         """When each checkpoint of this Saver's own was begun, by path."""
-        self._newest = ""
+        self._newest: dict[tuple[str, str], str] = {}
+        """The checkpoint of those begun last, by directory and name of the file that says so."""
         self._records = threading.Lock()
         self._next_checkpoint_time = math.inf
         if not defer_build:
@@ -273,10 +274,11 @@ class Saver:
         """
         assert self.saver_def is not None
         too_old = None
+        file = directory, latest_filename
         with self._records:
             self._turn_of[path] = turn
-            if turn >= self._turn_of.get(self._newest, -1):
-                self._newest = path
+            if turn >= self._turn_of.get(self._newest.get(file, ""), -1):
+                self._newest[file] = path
             if self.saver_def.max_to_keep:
                 kept = [known for known in self._last_checkpoints if known[0] != path]
                 kept.append((path, time.time()))
@@ -284,11 +286,11 @@ class Saver:
                 if len(kept) > self.saver_def.max_to_keep:
                     too_old = kept.pop(0)
                 self._last_checkpoints = kept
-            known_paths = {self._newest, *self.last_checkpoints}
+            known_paths = {*self._newest.values(), *self.last_checkpoints}
             self._turn_of = {known: begun for known, begun in self._turn_of.items() if known in known_paths}
         newest = ""
-        while newest != self._newest:  # another thread may have recorded its own while this one wrote
-            newest = self._newest
+        while newest != self._newest[file]:  # another thread may have recorded its own while this one wrote
+            newest = self._newest[file]
             checkpoint_management.update_state(
                 directory, newest, self.last_checkpoints, latest_filename, self._save_relative_paths
             )

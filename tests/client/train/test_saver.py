@@ -392,3 +392,23 @@ def test_a_save_that_is_overtaken_does_not_become_the_latest(
     assert saver.last_checkpoints == ({None: [], 1: [latest], 5: [first, latest]}[max_to_keep])
     assert saver.save(session, str(tmp_path / "m"), global_step=1) == first  # begun last, whatever its name
     assert tf.train.latest_checkpoint(str(tmp_path)) == first
+
+
+def test_each_directory_has_its_own_latest_checkpoint(session: Any, tmp_path: Path) -> None:
+    """A save that is overtaken by one into another directory is the latest of its own."""
+    tf.get_variable("x", initializer=1.0)
+    session.run(tf.global_variables_initializer())
+    saver = tf.train.Saver()
+    paths = [str(tmp_path / name / "m") for name in "ab"]
+    for path in paths:
+        Path(path).parent.mkdir()
+    run_save = saver._run_save
+
+    def overtaken(sess: Any, name: str) -> str:
+        saver._run_save = run_save  # type: ignore[method-assign]
+        saver.save(sess, paths[1])
+        return run_save(sess, name)
+
+    saver._run_save = overtaken  # type: ignore[method-assign]
+    saver.save(session, paths[0])
+    assert [tf.train.latest_checkpoint(str(Path(path).parent)) for path in paths] == paths

@@ -72,11 +72,13 @@ class Barrier:
 
     @property
     def ready_size(self) -> int:
-        return len(self._ready)
+        with self._lock:  # while elements move within the heap, it has fewer or more
+            return len(self._ready)
 
     @property
     def incomplete_size(self) -> int:
-        return len(self._incomplete)
+        with self._lock:
+            return len(self._incomplete)
 
     def insert(self, keys: list[bytes], index: int, values: Any) -> None:
         """Adds a component for each of the keys; new keys begin elements.

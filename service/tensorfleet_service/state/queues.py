@@ -107,7 +107,8 @@ class Queue:
 
     @property
     def size(self) -> int:
-        return len(self._elements)
+        with self._lock:  # while elements move within the container, it has fewer
+            return len(self._elements)
 
     @property
     def closed(self) -> bool:

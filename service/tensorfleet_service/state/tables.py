@@ -61,7 +61,8 @@ class Table:
         self._values.drop()
 
     def __len__(self) -> int:
-        return len(self._values)
+        with self._lock:  # while items move within the dictionary, it has fewer
+            return len(self._values)
 
     def read(self) -> Any:
         """The value of a fetched reference to the table: its container and name."""

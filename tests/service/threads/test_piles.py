@@ -211,3 +211,33 @@ def test_a_large_buffer_shuffles_as_a_list_does(monkeypatch: pytest.MonkeyPatch)
     assert found == expected
     assert sorted(found) == list(range(MANY))
     assert walked < MANY / 4 < walked_list
+
+
+@pytest.mark.parametrize("kind", ["queue", "random", "priority", "table", "ready", "incomplete"])
+def test_sizes_are_taken_while_nothing_moves(kind: str) -> None:
+    """A container that moves its items into blocks or dicts has too few of them in the meantime."""
+    int64, float32 = dtypes.int64, dtypes.float32
+    held: list[bool] = []
+    if kind in ("ready", "incomplete"):
+        barrier = Barrier("b", [float32], [()])
+        owner, name = barrier, f"_{kind}"
+    elif kind == "table":
+        owner, name = Table("t", int64, int64), "_values"  # type: ignore[assignment]
+    else:
+        queues = {
+            "queue": Queue("q", [int64], [()], -1),
+            "random": RandomShuffleQueue("q", [int64], [()], -1, 0, lambda: 0),
+            "priority": PriorityQueue("q", [int64], [()], -1),
+        }
+        owner, name = queues[kind], "_elements"  # type: ignore[assignment]
+
+    class Watched(type(getattr(owner, name))):  # type: ignore[misc]
+        def __len__(self) -> int:
+            held.append(owner._lock.locked())
+            return 0
+
+    setattr(owner, name, Watched())
+    own = {"table": "__len__", "ready": "ready_size", "incomplete": "incomplete_size"}.get(kind, "size")
+    found = getattr(owner, own)
+    assert (found() if callable(found) else found) == 0
+    assert held == [True]

@@ -43,7 +43,7 @@ class AttentionMechanism:
         num_units: int,
         memory_sequence_length: Any,
         score_mask_value: Any,
-        probability_fn: Callable[[Any], Any] | None,
+        probability_fn: Callable[..., Any] | None,
         dtype: Any,
     ) -> None:
         memory = convert_to_tensor(memory, name="memory")
@@ -90,11 +90,14 @@ class AttentionMechanism:
 
     initial_state = initial_alignments
 
-    def _normalized(self, score: Any) -> Any:
+    def _aligned(self, score: Any, state: Any) -> Any:
+        return self._normalized(score)
+
+    def _normalized(self, score: Any, *state: Any) -> Any:
         if self._lengths is not None:
             mask = sequence_mask(self._lengths, maxlen=shape(score)[1])
             score = where(mask, score, ones_like(score) * self._mask_value)
-        return self._probabilities(score)
+        return self._probabilities(score, *state)
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         raise NotImplementedError
@@ -111,6 +114,8 @@ class BahdanauAttention(AttentionMechanism):
         normalize: whether to learn the norm of `v` separately, and to add a bias.
         probability_fn: the function from scores to alignments, by default softmax.
     """
+
+    _scope_name = "bahdanau_attention"
 
     def __init__(
         self,
@@ -130,7 +135,7 @@ class BahdanauAttention(AttentionMechanism):
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """The alignments `[batch, length]` for a query `[batch, size]`, twice."""
-        with variable_scope(None, "bahdanau_attention", [query]):
+        with variable_scope(None, self._scope_name, [query]):
             compared = expand_dims(self.query_layer(query), 1)
             v = get_variable("attention_v", [self._units], dtype=self._dtype)
             inner = self.keys + compared
@@ -142,7 +147,7 @@ class BahdanauAttention(AttentionMechanism):
                 )
                 v = g * v * rsqrt(reduce_sum(square(v)))
                 inner = inner + b
-            alignments = self._normalized(reduce_sum(v * tanh(inner), [2]))
+            alignments = self._aligned(reduce_sum(v * tanh(inner), [2]), state)
         return alignments, alignments
 
 
@@ -156,6 +161,8 @@ class LuongAttention(AttentionMechanism):
 
     The other arguments are those of `BahdanauAttention`.
     """
+
+    _scope_name = "luong_attention"
 
     def __init__(
         self,
@@ -181,12 +188,12 @@ class LuongAttention(AttentionMechanism):
                 f"units: {depth}. Keys ({self.keys}) have units: {units}. Perhaps you need to set num_units "
                 f"to the keys' dimension ({units})?"
             )
-        with variable_scope(None, "luong_attention", [query]):
+        with variable_scope(None, self._scope_name, [query]):
             score = squeeze(matmul(expand_dims(query, 1), self.keys, transpose_b=True), [1])
             if self._scale:
                 initial = constant_initializer(1.0)
                 score = get_variable("attention_g", [], dtype=query.dtype.base, initializer=initial) * score
-            alignments = self._normalized(score)
+            alignments = self._aligned(score, state)
         return alignments, alignments
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from tensorfleet.ops.nn.embedding import embedding_lookup
 from tensorfleet.ops.nn.layers import xw_plus_b
 from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
+from tensorfleet.rnn.cell import RNNCell
 from tensorfleet.rnn.static import static_rnn
 
 
@@ -181,6 +182,94 @@ def _decoded(
 
     found = cond(feed_previous, lambda: branch(True), lambda: branch(False))
     return found[:count], pack_sequence_as(state, found[count:])
+
+
+def embedding_tied_rnn_seq2seq(
+    encoder_inputs: Sequence[Any],
+    decoder_inputs: Sequence[Any],
+    cell: Any,
+    num_symbols: int,
+    embedding_size: int,
+    num_decoder_symbols: int | None = None,
+    output_projection: Any = None,
+    feed_previous: Any = False,
+    dtype: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """`tied_rnn_seq2seq` of symbols, with one embedding for both sides (`embedding_tied_rnn_seq2seq`).
+
+    Args:
+        num_decoder_symbols: the number of the first symbols that the decoder gives, by default all.
+        feed_previous: a bool, or a tensor.
+    """
+    with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as current:
+        table = get_variable("embedding", [num_symbols, embedding_size], dtype=current.dtype)
+        encoded = [embedding_lookup(table, symbols) for symbols in encoder_inputs]
+        decoded = [embedding_lookup(table, symbols) for symbols in decoder_inputs]
+        if output_projection is None:
+            cell = OutputProjectionWrapper(cell, num_decoder_symbols or num_symbols)
+
+        def decode(feed_previous: bool, update_embedding_for_previous: bool = True) -> tuple[list[Any], Any]:
+            loop = _extract_argmax_and_embed(table, output_projection, update_embedding_for_previous)
+            return tied_rnn_seq2seq(
+                encoded, decoded, cell, loop_function=loop if feed_previous else None, dtype=current.dtype
+            )
+
+        state = cell.zero_state(shape(encoder_inputs[0])[0], current.dtype)
+        return _decoded(decode, feed_previous, state, len(decoder_inputs))
+
+
+def one2many_rnn_seq2seq(
+    encoder_inputs: Sequence[Any],
+    decoder_inputs_dict: Mapping[str, Sequence[Any]],
+    enc_cell: Any,
+    dec_cells_dict: Mapping[str, Any],
+    num_encoder_symbols: int,
+    num_decoder_symbols_dict: Mapping[str, int],
+    embedding_size: int,
+    feed_previous: Any = False,
+    dtype: Any = None,
+    scope: Any = None,
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """An encoder of symbols, and several decoders that start from its last state (`one2many_rnn_seq2seq`;
+    arXiv:1511.06114).
+
+    Args:
+        decoder_inputs_dict: the inputs of each decoder, by its name.
+        dec_cells_dict, num_decoder_symbols_dict: the cell and the number of symbols of each decoder.
+        feed_previous: a bool, or a tensor.
+
+    Returns:
+        The outputs of the decoders, and their last states, by name.
+
+    Raises:
+        TypeError: a cell is none.
+        ValueError: cells and inputs have other names.
+    """
+    if not isinstance(enc_cell, RNNCell):
+        raise TypeError(f"enc_cell is not an RNNCell: {type(enc_cell)}")
+    if set(dec_cells_dict) != set(decoder_inputs_dict):
+        raise ValueError("keys of dec_cells_dict != keys of decodre_inputs_dict")
+    for cell in dec_cells_dict.values():
+        if not isinstance(cell, RNNCell):
+            raise TypeError(f"dec_cell is not an RNNCell: {type(cell)}")
+    outputs, states = {}, {}
+    with variable_scope(scope or "one2many_rnn_seq2seq", dtype=dtype) as current:
+        encoder = EmbeddingWrapper(enc_cell, num_encoder_symbols, embedding_size)
+        _, state = static_rnn(encoder, encoder_inputs, dtype=current.dtype)
+        for name, inputs in decoder_inputs_dict.items():
+            count = num_decoder_symbols_dict[name]
+            with variable_scope(f"one2many_decoder_{name}"):
+                decode = partial(
+                    embedding_rnn_decoder,
+                    inputs,
+                    state,
+                    OutputProjectionWrapper(dec_cells_dict[name], count),
+                    count,
+                    embedding_size,
+                )
+                outputs[name], states[name] = _decoded(decode, feed_previous, state, len(inputs))
+    return outputs, states
 
 
 def attention_decoder(

@@ -9,6 +9,8 @@ from tensorfleet.contrib.legacy_decoders import (
     embedding_attention_seq2seq as embedding_attention_seq2seq,
     embedding_rnn_decoder as embedding_rnn_decoder,
     embedding_rnn_seq2seq as embedding_rnn_seq2seq,
+    embedding_tied_rnn_seq2seq as embedding_tied_rnn_seq2seq,
+    one2many_rnn_seq2seq as one2many_rnn_seq2seq,
     rnn_decoder as rnn_decoder,
     tied_rnn_seq2seq as tied_rnn_seq2seq,
 )

@@ -32,6 +32,12 @@ from tensorfleet.contrib.decoders import (
     dynamic_decode as dynamic_decode,
     tile_batch as tile_batch,
 )
+from tensorfleet.contrib.monotonic_attention import (
+    BahdanauMonotonicAttention as BahdanauMonotonicAttention,
+    LuongMonotonicAttention as LuongMonotonicAttention,
+    monotonic_attention as monotonic_attention,
+    safe_cumprod as safe_cumprod,
+)
 from tensorfleet.contrib.scheduled_helpers import (
     InferenceHelper as InferenceHelper,
     ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,

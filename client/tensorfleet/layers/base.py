@@ -15,7 +15,10 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.layers.configuration import Configuration
+from tensorfleet.layers.dependencies import depending
 from tensorfleet.layers.input_spec import check_inputs
+from tensorfleet.layers.weight_values import WeightValues
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.state.get_variable import get_variable
@@ -45,7 +48,7 @@ def snake_case(name: str) -> str:
     return f"private{joined}" if joined.startswith("_") else joined
 
 
-class Layer:
+class Layer(Configuration, WeightValues):
     """A function with variables (`tf.layers.Layer`).
 
     A subclass makes its variables in `build` with `add_weight`, and computes in `call`. The variables are in
@@ -84,6 +87,8 @@ class Layer:
         self._non_trainable_weights: list[Any] = []
         self._losses: list[Any] = []
         self._updates: list[Any] = []
+        self._conditional_losses: list[Any] = []
+        self._inputs_of_updates: list[tuple[Any, list[Tensor]]] = []
         self._base_name, self._name = self._names(name)
         self._current_scope: VariableScope | None = None
         self._scope: VariableScope | None = None
@@ -178,15 +183,34 @@ class Layer:
         return sum(int(v.shape.num_elements()) for v in self.weights)
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds losses to the layer and to the collection REGULARIZATION_LOSSES."""
+        """Adds losses to the layer and to the collection REGULARIZATION_LOSSES.
+
+        Args:
+            inputs: the tensors that they depend on; None if `get_losses_for` gives them for None.
+        """
         added = [loss for loss in structures.flatten(losses) if loss is not None]
         self._losses += added
+        if inputs is not None:
+            self._conditional_losses += added
         _add_once(added, GraphKeys.REGULARIZATION_LOSSES)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations that training must run; a call puts them into the collection UPDATE_OPS."""
         for update in structures.flatten(updates):
             self._updates.append(update.op if isinstance(update, Tensor) else update)
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        """The losses that depend on these inputs; with None, those that were added without any."""
+        return depending(self.losses, set(self._conditional_losses), inputs)
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """The updates that depend on these inputs; with None, those that no call's inputs lead to."""
+        marked = {
+            update
+            for update, inputs_of_call in self._inputs_of_updates
+            if depending([update], {update}, inputs_of_call)
+        }
+        return depending(self.updates, marked, inputs)
 
     def build(self, input_shape: Any) -> None:
         """Makes the variables; subclasses with variables override it."""
@@ -302,7 +326,10 @@ class Layer:
             with framework.name_scope(current.original_name_scope):
                 inputs = structures.map_structure(_as_tensor, inputs)
                 self._build_for(inputs)
+                known = len(self._updates)
                 outputs = self.call(inputs, *args, **kwargs)
+                given = [t for t in structures.flatten(inputs) if isinstance(t, Tensor)]
+                self._inputs_of_updates += [(update, given) for update in self._updates[known:]]
                 if self.activity_regularizer is not None:
                     self._regularize(outputs)
         _add_once(self.updates, GraphKeys.UPDATE_OPS)
@@ -325,7 +352,7 @@ class Layer:
             for output in structures.flatten(outputs):
                 loss = self.activity_regularizer(output)
                 batch = cast(apply_one("Shape", output)[0], loss.dtype.base)
-                self.add_loss(loss / batch)
+                self.add_loss(loss / batch, inputs=output)
 
 
 def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Tensor:

@@ -25,6 +25,7 @@ from tensorfleet.keras.engine.node import Node, history
 from tensorfleet.keras.engine.tracking import TrackingLayer
 from tensorfleet.layers.base import snake_case
 from tensorfleet.layers.input_spec import check_inputs
+from tensorfleet.layers.weight_values import WeightValues
 from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
 from tensorfleet.ops.state.variables import Variable
 
@@ -33,7 +34,7 @@ _ALLOWED = frozenset(
 )
 
 
-class Layer(TrackingLayer, LayerEnds):
+class Layer(TrackingLayer, LayerEnds, WeightValues):
     """A function with variables (`tf.keras.layers.Layer`).
 
     A subclass makes its variables in `build` with `add_weight`, and computes in `call`. Layers and variables
@@ -244,33 +245,6 @@ class Layer(TrackingLayer, LayerEnds):
                 f"You provided aggregation=`{aggregation}`"
             )
         self._metrics.append((name or self.name, value, aggregation))
-
-    def set_weights(self, weights: Any) -> None:
-        """Sets the values of all variables, in the order of `weights`.
-
-        Raises:
-            ValueError: not as many arrays as variables, or another shape.
-        """
-        params = self.weights
-        if len(params) != len(weights):
-            raise ValueError(
-                f'You called `set_weights(weights)` on layer "{self.name}" with a  weight list of length '
-                f"{len(weights)}, but the layer was expecting {len(params)} weights. Provided weights: "
-                f"{str(weights)[:50]}..."
-            )
-        pairs = []
-        for variable, value in zip(params, weights, strict=True):
-            if tuple(variable.shape.as_list()) != getattr(value, "shape", ()):
-                raise ValueError(
-                    f"Layer weight shape {tuple(variable.shape.as_list())} not compatible with provided "
-                    f"weight shape {getattr(value, 'shape', ())}"
-                )
-            pairs.append((variable, value))
-        K.batch_set_value(pairs)
-
-    def get_weights(self) -> list[Any]:
-        """The values of all variables, arrays."""
-        return K.batch_get_value(self.weights)
 
     # Calls
 

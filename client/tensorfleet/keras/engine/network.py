@@ -13,8 +13,8 @@ from tensorfleet.keras.engine.base_layer import Layer
 from tensorfleet.keras.engine.graph_of_layers import LayerGraph
 from tensorfleet.keras.engine.node import Node, history
 from tensorfleet.keras.engine.op_layer import complete_history
-from tensorfleet.keras.engine.tracking import reachable_from
 from tensorfleet.layers.base import snake_case
+from tensorfleet.layers.dependencies import reachable_from
 
 
 class Network(Layer):

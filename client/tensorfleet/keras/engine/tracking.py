@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.layers.dependencies import depending
 from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train.object_graph import Tracked
 
@@ -172,12 +173,12 @@ class TrackingLayer(Tracked):
     def get_losses_for(self, inputs: Any) -> list[Any]:
         """The losses that depend on these inputs; with None, those that depend on none."""
         marked = {loss for layer in self._all_layers() for loss in layer._conditional}
-        return _depending(self.losses, marked, inputs)
+        return depending(self.losses, marked, inputs)
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
         """The updates that depend on these inputs; with None, those that depend on none."""
         marked = {update for layer in self._all_layers() for update in layer._conditional}
-        return _depending(self.updates, marked, inputs)
+        return depending(self.updates, marked, inputs)
 
     def count_params(self) -> int:
         """The number of elements of all variables.
@@ -225,25 +226,3 @@ def _layers_in(value: Any) -> list[Any]:
 
 def _once(values: list[Any]) -> list[Any]:
     return list({id(value): value for value in values}.values())
-
-
-def _depending(values: list[Any], marked: set[Any], inputs: Any) -> list[Any]:
-    if inputs is None:
-        return [v for v in values if v not in marked]
-    reached = reachable_from(list(inputs) if isinstance(inputs, (list, tuple)) else [inputs])
-    return [v for v in values if v in marked and getattr(v, "op", v) in reached]
-
-
-def reachable_from(tensors: list[Any]) -> set[Any]:
-    """The operations that depend on these tensors, by data or control, and theirs."""
-    found: set[Any] = set()
-    pending = [tensor.op for tensor in tensors]
-    found.update(pending)
-    while pending:
-        op = pending.pop()
-        after = [c for output in op.outputs for c in output.consumers()]
-        for other in [*after, *getattr(op, "_control_outputs", ())]:
-            if other not in found:
-                found.add(other)
-                pending.append(other)
-    return found

@@ -335,6 +335,24 @@ class Variable(metaclass=VariableMeta):
 
     # Changing; `tensorfleet.ops.state.variable_ops` distinguishes the two kinds.
 
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Sets the value (`tf.assign`); with `read_value=False` the operation alone."""
+        raise NotImplementedError
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds to the value (`tf.assign_add`); with `read_value=False` the operation alone."""
+        raise NotImplementedError
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts from the value (`tf.assign_sub`); with `read_value=False` the operation alone."""
+        raise NotImplementedError
+
     def count_up_to(self, limit: int) -> Tensor:
         """`tf.count_up_to` of the variable."""
         counted: Tensor = variable_ops.count_up_to(self, limit=limit)

@@ -211,9 +211,10 @@ def test_summaries_rates_and_checkpoints_are_written(tmp_path: Path) -> None:
         tmp_path,
     )
     writer.close()
-    (path,) = [path for path in tmp_path.glob("events*") if path.stat().st_size > 200]
+    # The checkpoints' own writer holds the graph.
     tags = [
         (event.step, value.tag)
+        for path in tmp_path.glob("events*")
         for event in tf.train.summary_iterator(str(path))
         for value in event.summary.value
     ]

@@ -80,6 +80,7 @@ _C_FUNCTIONS = {
             "ceil",
             "floor",
             "rint",
+            "fmax",
             "fmin",
             "arctan",
             "arctan2",

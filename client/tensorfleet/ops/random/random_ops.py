@@ -353,7 +353,8 @@ def random_gamma(
         alpha = broadcast_to(alpha, broadcast_dynamic_shape(shape_of(alpha), shape_of(beta)))
         first, second = get_seed(seed)
         random = apply_op("RandomGamma", dims, alpha, seed=first, seed2=second)
-        return maximum(_tiny(alpha.dtype), random / beta)
+        # In this order a rate without a distribution gives NaN: the second one counts only where it is greater.
+        return maximum(random / beta, _tiny(alpha.dtype))
 
 
 def _tiny(dtype: dtypes.DType) -> Any:

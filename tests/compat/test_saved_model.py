@@ -279,6 +279,15 @@ def no_operation(tf: Any) -> None:
     added(tf, main_op=3)
 
 
+def second_main_operation(tf: Any) -> None:
+    made = builder(tf)
+    with tf.Session() as session:
+        tf.get_variable("of_the_graph", [])
+        session.run(tf.global_variables_initializer())
+        made.add_meta_graph_and_variables(session, ["train"], main_op=tf.no_op())
+        made.add_meta_graph(["serve"], main_op=tf.no_op())
+
+
 def full_directory(tf: Any) -> None:
     added(tf)
     tf.saved_model.Builder("model")
@@ -305,7 +314,7 @@ def damaged(tf: Any) -> None:
     [
         *(no_examples, numbers_as_examples, whole_predictions, neither_classes_nor_scores, number_as_class),
         *(text_as_score, nothing_to_predict, variables_last, variables_twice, reserved_key, no_name),
-        *(no_dtype, no_operation, full_directory, no_model, other_tags, damaged),
+        *(no_dtype, no_operation, second_main_operation, full_directory, no_model, other_tags, damaged),
     ],
 )
 def test_errors(program: Callable[[Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,13 @@ def test_the_log_is_that_of_the_name_tensorflow(script: Path) -> None:
     assert run(script) == (0, "seen\n", "")
 
 
+def test_lines_of_the_log_begin_as_those_of_tensorflow(script: Path) -> None:
+    script.write_text(
+        "import tensorflow as tf\ntf.logging.set_verbosity(tf.logging.INFO)\ntf.logging.info('loss')\n"
+    )
+    assert run(script) == (0, "", "INFO:tensorflow:loss\n")
+
+
 def test_an_error_names_the_line_of_the_program(script: Path) -> None:
     script.write_text("import tensorflow as tf\n\ntf.Session().run(tf.constant([1, 2])[tf.constant(7)])\n")
     code, _, err = run(script)

@@ -5,6 +5,8 @@ import typing as _typing
 from tensorfleet.contrib.dataset_functions import (
     batch_and_drop_remainder as batch_and_drop_remainder,
     padded_batch_and_drop_remainder as padded_batch_and_drop_remainder,
+    read_batch_features as read_batch_features,
+    reduce_dataset as reduce_dataset,
     sliding_window_batch as sliding_window_batch,
     sloppy_interleave as sloppy_interleave,
 )
@@ -15,6 +17,8 @@ from tensorfleet.data.experimental import (
     Optional as Optional,
     RandomDataset as RandomDataset,
     Reducer as Reducer,
+    SqlDataset as SqlDataset,
+    TFRecordWriter as TFRecordWriter,
     bucket_by_sequence_length as bucket_by_sequence_length,
     choose_from_datasets as choose_from_datasets,
     copy_to_device as copy_to_device,
@@ -27,6 +31,7 @@ from tensorfleet.data.experimental import (
     ignore_errors as ignore_errors,
     make_batched_features_dataset as make_batched_features_dataset,
     make_csv_dataset as make_csv_dataset,
+    make_saveable_from_iterator as make_saveable_from_iterator,
     map_and_batch as map_and_batch,
     parallel_interleave as parallel_interleave,
     parse_example_dataset as parse_example_dataset,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core.structures import ELEMENTS
 from tensorfleet.data.dataset import Dataset
-from tensorfleet.data.experimental import parallel_interleave
+from tensorfleet.data.experimental import Reducer, make_batched_features_dataset, parallel_interleave
+from tensorfleet.data.files import TFRecordDataset
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -62,3 +65,50 @@ def sliding_window_batch(
     return lambda dataset: dataset.window(
         window_size, 1 if shift is None else shift, window_stride, drop_remainder=True
     ).flat_map(batched)
+
+
+def reduce_dataset(dataset: Dataset, reducer: Reducer) -> Any:
+    """What a reducer makes of all elements, without its last step (`tf.contrib.data.reduce_dataset`).
+
+    As in TensorFlow, `finalize_func` is not called, and `init_func` is with 0.
+
+    Raises:
+        TypeError: `dataset` is none.
+    """
+    if not isinstance(dataset, Dataset):
+        raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
+    return dataset.reduce(reducer.init_func(np.int64(0)), reducer.reduce_func)
+
+
+def read_batch_features(
+    file_pattern: Any,
+    batch_size: Any,
+    features: Any,
+    reader: Any = TFRecordDataset,
+    reader_args: Any = None,
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    capacity: int = 10000,
+) -> Any:
+    """The next batch of parsed Examples of files (`tf.contrib.data.read_batch_features`).
+
+    Args:
+        features: how to parse them, as of `tf.parse_example`.
+        reader, reader_args: what makes a dataset of a file's name, and its further arguments.
+        randomize_input: whether to shuffle, with a buffer of `capacity`.
+        num_epochs: how often to go over the files; None for ever.
+
+    Returns:
+        A dictionary of tensors.
+    """
+    dataset = make_batched_features_dataset(
+        file_pattern,
+        batch_size,
+        features,
+        reader=reader,
+        reader_args=reader_args,
+        shuffle=randomize_input,
+        num_epochs=num_epochs,
+        shuffle_buffer_size=capacity,
+    )
+    return dataset.make_one_shot_iterator().get_next()

@@ -14,6 +14,8 @@ from tensorfleet.distribute.reductions import (
     ReductionToOneDevice as ReductionToOneDeviceCrossDeviceOps,
 )
 from tensorfleet.distribute.replica_context import (
+    ReplicaContext as ReplicaContext,
+    get_cross_replica_context as get_cross_replica_context,
     get_loss_reduction as get_loss_reduction,
     get_replica_context as get_replica_context,
     get_strategy as get_distribution_strategy,
@@ -21,6 +23,7 @@ from tensorfleet.distribute.replica_context import (
     has_strategy as has_distribution_strategy,
     has_strategy as has_strategy,
     in_cross_replica_context as in_cross_replica_context,
+    require_replica_context as require_replica_context,
 )
 from tensorfleet.distribute.strategies import (
     OneDeviceStrategy as OneDeviceStrategy,
@@ -42,6 +45,8 @@ __all__ = [
     "OneDeviceStrategy",
     "ParameterServerStrategy",
     "ReductionToOneDeviceCrossDeviceOps",
+    "ReplicaContext",
+    "get_cross_replica_context",
     "get_distribution_strategy",
     "get_loss_reduction",
     "get_replica_context",
@@ -49,4 +54,5 @@ __all__ = [
     "has_distribution_strategy",
     "has_strategy",
     "in_cross_replica_context",
+    "require_replica_context",
 ]

@@ -39,15 +39,24 @@ from tensorfleet.contrib.small_parts import (
     assert_scalar_int as assert_scalar_int,
     get_graph_from_inputs as get_graph_from_inputs,
     get_name_scope as get_name_scope,
+    get_placeholders as get_placeholders,
     reduce_sum_n as reduce_sum_n,
+    remove_squeezable_dimensions as remove_squeezable_dimensions,
     with_same_shape as with_same_shape,
     with_shape as with_shape,
 )
+from tensorfleet.core.type_specs import TensorSpec as TensorSpec
 from tensorfleet.graph.tensor import is_tensor as is_tensor
+from tensorfleet.ops.array.sorting import argsort as argsort, sort as sort
+from tensorfleet.ops.array.sparse_tensor import (
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
+)
 from tensorfleet.ops.control_flow.smart_cond import (
     known_predicate as smart_constant_value,
+    smart_case as smart_case,
     smart_cond as smart_cond,
 )
+from tensorfleet.ops.debugging.type_checks import assert_same_float_dtype as assert_same_float_dtype
 from tensorfleet.train.checkpoint_reader import (
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
@@ -73,20 +82,24 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__, modules=("nest",))
 
 __all__ = [
+    "TensorSpec",
     "VariableDeviceChooser",
     "add_arg_scope",
     "add_model_variable",
     "arg_scope",
     "arg_scope_func_key",
     "arg_scoped_arguments",
+    "argsort",
     "assert_global_step",
     "assert_or_get_global_step",
+    "assert_same_float_dtype",
     "assert_scalar",
     "assert_scalar_int",
     "assign_from_checkpoint",
     "assign_from_checkpoint_fn",
     "assign_from_values",
     "assign_from_values_fn",
+    "convert_to_tensor_or_sparse_tensor",
     "create_global_step",
     "current_arg_scope",
     "filter_variables",
@@ -96,6 +109,7 @@ __all__ = [
     "get_model_variables",
     "get_name_scope",
     "get_or_create_global_step",
+    "get_placeholders",
     "get_trainable_variables",
     "get_unique_variable",
     "get_variable_full_name",
@@ -118,8 +132,11 @@ __all__ = [
     "model_variable",
     "nest",
     "reduce_sum_n",
+    "remove_squeezable_dimensions",
+    "smart_case",
     "smart_cond",
     "smart_constant_value",
+    "sort",
     "variable",
     "with_same_shape",
     "with_shape",

@@ -9,6 +9,7 @@ from tensorfleet.contrib.nn_functions import (
     flipped_sparse_softmax_loss as deprecated_flipped_sparse_softmax_cross_entropy_with_logits,
     scaled_softplus as scaled_softplus,
 )
+from tensorfleet.ops.nn.convolution import conv1d_transpose as conv1d_transpose
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

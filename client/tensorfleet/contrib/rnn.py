@@ -44,7 +44,7 @@ from tensorfleet.contrib.more_cells import (
     stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn,
     stack_bidirectional_rnn as stack_bidirectional_rnn,
 )
-from tensorfleet.rnn.cell import RNNCell as RNNCell
+from tensorfleet.rnn.cell import LayerRNNCell as LayerRNNCell, RNNCell as RNNCell
 from tensorfleet.rnn.cells import (
     BasicLSTMCell as BasicLSTMCell,
     BasicRNNCell as BasicRNNCell,
@@ -102,6 +102,7 @@ __all__ = [
     "LayerNormBasicGRUCell",
     "LayerNormBasicLSTMCell",
     "LayerNormLSTMCell",
+    "LayerRNNCell",
     "MultiRNNCell",
     "NASCell",
     "OutputProjectionWrapper",

@@ -10,7 +10,7 @@ from tensorfleet.core.device import DeviceSpec
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import convert_to_tensor
-from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.identity import identity
@@ -19,6 +19,7 @@ from tensorfleet.ops.debugging.checks import assert_equal
 from tensorfleet.ops.io import summary
 from tensorfleet.ops.math.add_n import add_n
 from tensorfleet.ops.math.reduction import reduce_sum
+from tensorfleet.ops.nn import confusion
 from tensorfleet.train.step_count import assert_global_step, get_global_step
 
 
@@ -117,6 +118,15 @@ def reduce_sum_n(tensors: Any, name: str | None = None) -> Any:
         return add_n([reduce_sum(tensor) for tensor in tensors])
 
 
+def remove_squeezable_dimensions(
+    predictions: Any, labels: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Predictions and labels without a last dimension of size 1 that one of them has too many, predictions
+    first (`tf.contrib.framework.remove_squeezable_dimensions`)."""
+    labels, predictions = confusion.remove_squeezable_dimensions(labels, predictions, name=name)
+    return predictions, labels
+
+
 def get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
     """The graph of tensors (`tf.contrib.framework.get_graph_from_inputs`). Raises ValueError if they are of
     several."""
@@ -126,6 +136,14 @@ def get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
     if len(graphs) > 1:
         raise ValueError("The inputs must be from the same graph.")
     return next(iter(graphs.values()), None) or get_default_graph()
+
+
+def get_placeholders(graph: Any) -> list[Tensor]:
+    """The results of a graph's placeholders, in the order in which they were made
+    (`tf.contrib.framework.get_placeholders`). Raises TypeError if `graph` is none."""
+    if not isinstance(graph, Graph):
+        raise TypeError(f"Input graph needs to be a Graph: {graph}")
+    return [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
 
 
 def get_name_scope() -> str:

@@ -32,6 +32,7 @@ from tensorfleet.train.checkpoint_waiting import (
 )
 from tensorfleet.train.device_setter import (
     GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy,
+    RandomStrategy as RandomStrategy,
     byte_size_load_fn as byte_size_load_fn,
 )
 from tensorfleet.train.evaluation import (
@@ -49,6 +50,7 @@ __all__ = [
     "FinalOpsHook",
     "GreedyLoadBalancingStrategy",
     "HParams",
+    "RandomStrategy",
     "StopAfterNEvalsHook",
     "SummaryAtEndHook",
     "add_gradients_summaries",

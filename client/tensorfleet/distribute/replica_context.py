@@ -208,6 +208,30 @@ def get_replica_context() -> ReplicaContext | None:
     return replica
 
 
+def get_cross_replica_context() -> Any:
+    """The strategy, where what is built now belongs to no replica, or None
+    (`tf.contrib.distribute.get_cross_replica_context`)."""
+    return get_strategy() if in_cross_replica_context() else None
+
+
+def require_replica_context(replica_ctx: ReplicaContext) -> None:
+    """Checks that is built for this replica now (`tf.contrib.distribute.require_replica_context`).
+
+    Raises:
+        RuntimeError: it is for another, or for none.
+    """
+    now = get_replica_context()
+    if now is replica_ctx:
+        return
+    if now is None:
+        raise RuntimeError("Need to be inside `call_for_each_replica()`")
+    if now.strategy is replica_ctx.strategy:
+        raise RuntimeError("Mismatching ReplicaContext.")
+    raise RuntimeError(
+        f"Mismatching tf.distribute.Strategy objects: {now.strategy} is not {replica_ctx.strategy}."
+    )
+
+
 def get_loss_reduction() -> ReduceOp:
     """How losses of replicas become one (`tf.distribute.get_loss_reduction`).
 

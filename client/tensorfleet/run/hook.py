@@ -66,7 +66,10 @@ def install() -> None:
         )
     sys.meta_path.insert(0, Finder())
     # Programs set the level and handlers of the log by logging.getLogger("tensorflow").
-    logging.Logger.manager.loggerDict.setdefault(paths.THEIRS, logging.getLogger(paths.OURS))
+    ours = logging.getLogger(paths.OURS)
+    if logging.Logger.manager.loggerDict.setdefault(paths.THEIRS, ours) is ours:
+        # Scripts look for "INFO:tensorflow:" in what programs write.
+        ours.name = paths.THEIRS
 
 
 def uninstall() -> None:
@@ -75,7 +78,9 @@ def uninstall() -> None:
         return
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
     loggers = logging.Logger.manager.loggerDict
-    if loggers.get(paths.THEIRS) is logging.getLogger(paths.OURS):
+    ours = logging.getLogger(paths.OURS)
+    if loggers.get(paths.THEIRS) is ours:
+        ours.name = paths.OURS
         del loggers[paths.THEIRS]
     for name in [n for n in sys.modules if n.partition(".")[0] in paths.PACKAGES]:
         del sys.modules[name]

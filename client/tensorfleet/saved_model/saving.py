@@ -100,6 +100,7 @@ class SavedModelBuilder:
             AssertionError: variables have already been written, or a signature's tensor has no name or dtype.
             KeyError: a signature has a reserved name.
             TypeError: `main_op` is not an operation.
+            ValueError: the graph has a main operation already.
             OpError: a file could not be written or copied.
         """
         if self._has_saved_variables:
@@ -135,6 +136,8 @@ class SavedModelBuilder:
 
         Raises:
             AssertionError: no variables have been written yet, or a signature's tensor has no name or dtype.
+            TypeError: `main_op` is not an operation.
+            ValueError: the graph has a main operation already.
         """
         if not self._has_saved_variables:
             raise AssertionError(
@@ -200,7 +203,12 @@ class SavedModelBuilder:
                 raise TypeError(
                     f"Expected {main_op} to be an Operation but got type {type(main_op)} instead."
                 )
-            graph.get_collection_ref(constants.MAIN_OP_KEY)[:] = [main_op]
+            for key in (constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY):
+                if graph.get_collection(key):
+                    raise ValueError(
+                        f"Graph already contains one or more main ops under the collection {key}."
+                    )
+            graph.add_to_collection(constants.MAIN_OP_KEY, main_op)
 
     def _copy(self, source: str, name: str) -> None:
         target = files.asset_path(self._export_dir, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,6 +42,23 @@ class RoundRobinStrategy:
         task = self._next_task
         self._next_task = (task + 1) % self._num_tasks
         return task
+
+
+class RandomStrategy:
+    """Assigns each operation to a parameter server by a hash of its name, the same in every process
+    (`tf.contrib.training.RandomStrategy`).
+
+    Args:
+        num_ps_tasks: the number of parameter servers.
+        seed: another one gives another assignment.
+    """
+
+    def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
+        self._num_tasks, self._seed = num_ps_tasks, seed
+
+    def __call__(self, op: Operation) -> int:
+        key = f"{op.name}_{self._seed}".encode()
+        return int(hashlib.md5(key, usedforsecurity=False).hexdigest(), 16) % self._num_tasks
 
 
 class GreedyLoadBalancingStrategy:

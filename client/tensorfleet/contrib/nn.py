@@ -18,6 +18,7 @@ if not _typing.TYPE_CHECKING:
 
 __all__ = [
     "alpha_dropout",
+    "conv1d_transpose",
     "deprecated_flipped_sigmoid_cross_entropy_with_logits",
     "deprecated_flipped_softmax_cross_entropy_with_logits",
     "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",

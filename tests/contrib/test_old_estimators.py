@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,10 @@ def test_an_experiment_takes_a_fitted_estimator(tmp_path: Path) -> None:
     def input_fn() -> Any:
         return tf.constant(X), tf.constant(LABELS)
 
-    experiment = learn.Experiment(classifier, input_fn, input_fn, train_steps=6, eval_steps=1)
+    experiment = learn.Experiment(
+        classifier, input_fn, input_fn, train_steps=6, eval_steps=1, min_eval_frequency=2
+    )
     experiment.train()
     assert experiment.evaluate()["global_step"] == 6
+    # No queue says when these features end, so there is one batch of predictions.
+    assert len(list(itertools.islice(classifier.predict(input_fn=input_fn), 2 * len(X)))) == len(X)

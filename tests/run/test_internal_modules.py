@@ -86,6 +86,9 @@ def test_modules_that_programs_of_contrib_learn_import() -> None:
     assert of(f"{place}.estimators.model_fn").ModelFnOps is tf.contrib.learn.ModelFnOps
     assert of(f"{place}.estimators.estimator").SKCompat is tf.contrib.learn.SKCompat
     assert of(f"{place}.metric_spec").MetricSpec is tf.contrib.learn.MetricSpec
+    assert of(f"{place}.monitors").ValidationMonitor is tf.contrib.learn.monitors.ValidationMonitor
+    warps = of("contrib.image.python.ops.dense_image_warp")
+    assert warps.dense_image_warp is tf.contrib.image.dense_image_warp
 
 
 def test_generated_functions_take_inputs_and_attributes_in_the_order_of_the_op() -> None:

@@ -51,6 +51,10 @@ class Experiment:
         continuous_eval_throttle_secs: the shortest time between the begins of two evaluations.
         saving_listeners: called around each checkpoint.
         export_strategies: exporters of `tf.estimator`.
+        local_eval_frequency, min_eval_frequency, delay_workers_by_global_step, train_steps_per_iteration,
+            checkpoint_and_export, check_interval_secs: accepted, and without effect: evaluations and
+            exports come with the checkpoints, as in `tf.estimator.train_and_evaluate`, and workers start
+            by the time.
 
     Raises:
         ValueError: the estimator is none of `tf.estimator`, or `eval_metrics` is given.
@@ -66,10 +70,16 @@ class Experiment:
         eval_steps: int | None = 100,
         train_monitors: Iterable[Any] | None = None,
         eval_hooks: Iterable[SessionRunHook] | None = None,
+        local_eval_frequency: int | None = None,
         eval_delay_secs: float = 120,
         continuous_eval_throttle_secs: float = 60,
-        saving_listeners: Iterable[CheckpointSaverListener] | None = None,
+        min_eval_frequency: int | None = None,
+        delay_workers_by_global_step: bool = False,
         export_strategies: Any = None,
+        train_steps_per_iteration: int | None = None,
+        checkpoint_and_export: bool = False,
+        saving_listeners: Iterable[CheckpointSaverListener] | None = None,
+        check_interval_secs: float = 5,
     ) -> None:
         if isinstance(estimator, FittedEstimator):
             estimator = estimator.estimator

@@ -16,8 +16,11 @@ from tensorfleet.estimator.export_outputs import ClassificationOutput
 from tensorfleet.estimator.extending import add_metrics
 from tensorfleet.estimator.inputs import numpy_input_fn
 from tensorfleet.estimator.mode_keys import ModeKeys
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.saved_model.signature_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from tensorfleet.train.hooks import FeedFnHook
+from tensorfleet.train.session_run_hook import SessionRunContext, SessionRunHook
 
 # The names that predictions of `tf.estimator` have here.
 _PREDICTIONS = {
@@ -57,6 +60,17 @@ def _batched(x: Any, y: Any, batch_size: int | None, epochs: int | None, shuffle
         num_epochs=epochs,
         shuffle=shuffled,
     )
+
+
+class _OneBatch(SessionRunHook):
+    """Ends predictions after a batch where no queue runner says when the input ends: it would never end."""
+
+    def begin(self) -> None:
+        self._is_endless = not get_default_graph().get_collection(GraphKeys.QUEUE_RUNNERS)
+
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
+        if self._is_endless:
+            run_context.request_stop()
 
 
 class FittedEstimator:
@@ -184,7 +198,7 @@ class FittedEstimator:
 
     def _predicted(self, key: str, x: Any, input_fn: Any, batch_size: int | None, iterable: bool) -> Any:
         given = self._given(x, None, input_fn, batch_size, 1, False)
-        rows = (found[key] for found in self.estimator.predict(given))
+        rows = (found[key] for found in self.estimator.predict(given, hooks=[_OneBatch()]))
         values = (row[0] if len(row) == 1 else row for row in rows)
         return values if iterable else np.array(list(values))
 

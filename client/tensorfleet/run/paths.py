@@ -104,6 +104,8 @@ _CONTRIB_PARTS = frozenset(
         *("clustering_ops", "kmeans", "resampler_ops", "odes", "nccl_ops", "all_reduce", "cross_tower_ops"),
         *("loss_scale_manager", "loss_scale_optimizer", "linear", "dnn", "select", "subgraph", "transform"),
         *("reroute", "edit", "training_util", "bucket_ops", "alpha_dropout", "scaled_softplus", "jit", "xla"),
+        *("monitors", "saved_model_predictor", "contrib_estimator_predictor", "core_estimator_predictor"),
+        *("dense_image_warp", "sparse_image_warp", "interpolate_spline"),
     )
 )
 

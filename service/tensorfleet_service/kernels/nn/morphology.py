@@ -83,7 +83,7 @@ def _swept(xp: Any, windows: _Windows, images: Any, window: Any, keeps_places: b
         part = best[:, rows, columns]
         if chosen is not None:
             chosen[:, rows, columns][sums > part] = i * windows.extent[1] + j
-        xp.maximum(part, sums, out=part)
+        xp.fmax(part, sums, out=part)  # Passes over NaNs, as the comparison does.
     return best, chosen
 
 

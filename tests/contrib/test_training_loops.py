@@ -33,7 +33,8 @@ def test_the_graph_of_k_means(mini_batch: bool, begin: str) -> None:
         use_mini_batch=mini_batch,
         random_seed=1,
     )
-    all_scores, index, scores, initialized, centers, init_op, train_op = kmeans.training_graph()
+    all_scores, index, scores, initialized, init_op, train_op = kmeans.training_graph()
+    (centers,) = (v for v in tf.global_variables() if v.op.name == "clusters")
     with tf.Session() as session:
         session.run(tf.global_variables_initializer(), {x: POINTS})
         assert not session.run(initialized)
@@ -56,7 +57,8 @@ def test_k_means_by_the_cosine() -> None:
     points = np.stack([np.cos(angles), np.sin(angles)], 1) * RNG.uniform(1, 9, size=(40, 1))
     x = tf.constant(points, tf.float32)
     kmeans = contrib.factorization.KMeans(x, 2, "kmeans_plus_plus", "cosine")
-    _, index, _, _, centers, init_op, train_op = kmeans.training_graph()
+    _, index, _, _, init_op, train_op = kmeans.training_graph()
+    (centers,) = (v for v in tf.global_variables() if v.op.name == "clusters")
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         session.run(init_op)
@@ -218,3 +220,26 @@ def test_evaluations_of_one_checkpoint_after_another(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         value = tf.get_variable("v", initializer=1.0)
         assert training.evaluate_once(None, final_ops=value) == 1.0  # without eval_ops no step is run
+
+
+@pytest.mark.parametrize("retries", [2, -1])
+def test_first_centers_are_the_best_of_several_drawn_points(retries: int) -> None:
+    """Of eight clusters far apart each gets one, which single draws miss for one seed in three."""
+    rng = np.random.RandomState(0)
+    means = rng.uniform(-50, 50, [8, 2])
+    points = (np.repeat(means, 75, 0) + rng.normal(size=(600, 2))).astype(np.float32)
+    for seed in range(1, 9):
+        with tf.Graph().as_default(), tf.Session() as session:
+            made = contrib.factorization.KMeans(
+                tf.constant(points),
+                8,
+                "kmeans_plus_plus",
+                random_seed=seed,
+                kmeans_plus_plus_num_retries=retries,
+            ).training_graph()
+            session.run(tf.global_variables_initializer())
+            session.run(made[-2])
+            indices = session.run(made[1][0])
+        assert {frozenset(indices[i : i + 75]) for i in range(0, 600, 75)} == {
+            frozenset([i]) for i in range(8)
+        }

@@ -13,6 +13,7 @@ from tensorfleet.feature_column.layers import input_layer
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.metrics import mean as mean_metric
+from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import ones, ones_like, range as range_of, zeros, zeros_like
 from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.array.indexing import gather
@@ -61,7 +62,9 @@ class KMeans:
         mini_batch_steps_per_iteration: the steps after which mini-batches move the centers that points are
             assigned to; between them they move a copy. So several workers change the same copy.
         random_seed: the seed of the first centers.
-        kmeans_plus_plus_num_retries, kmc2_chain_length: without effect.
+        kmeans_plus_plus_num_retries: how many more points are drawn for each of the first centers, of which
+            the best is taken; of a negative number, as many as the logarithm of `num_clusters`, and two.
+        kmc2_chain_length: without effect.
 
     Raises:
         ValueError: an unknown metric or way to begin.
@@ -88,6 +91,7 @@ class KMeans:
         self._inputs = [convert_to_tensor(x) for x in (inputs if isinstance(inputs, list) else [inputs])]
         self._count, self._initial, self._metric = num_clusters, initial_clusters, distance_metric
         self._mini_batch, self._seed = use_mini_batch, random_seed
+        self._retries = kmeans_plus_plus_num_retries
         self._steps = mini_batch_steps_per_iteration if use_mini_batch else 1
 
     def training_graph(self) -> tuple[Any, ...]:
@@ -95,8 +99,8 @@ class KMeans:
 
         Returns:
             For each input: the distances to all centers, the index of the nearest, and the distance to it;
-            then whether the centers are there, their variable, the operation that makes the first ones, and
-            the one that trains.
+            then whether the centers are there, the operation that makes the first ones, and the one that
+            trains. The variable of the centers has the name "clusters".
         """
         points = [self._normal(x) for x in self._inputs]
         size, dtype = points[0].shape.as_list()[1], points[0].dtype
@@ -165,7 +169,7 @@ class KMeans:
         else:
             moved = where_v2(expand_dims(new, 1) > 0.0, sums / expand_dims(maximum(new, 1.0), 1), old)
             train_op = centers.assign(self._normal(moved), read_value=False)
-        return all_scores, indices, scores, initialized, centers, init_op, train_op
+        return tuple(all_scores), tuple(indices), tuple(scores), initialized, init_op, train_op
 
     def _published(self, centers: Any, copy: Any, counts: Any, left: Any) -> Any:
         """The operation that makes the copy the centers, in one of so many steps."""
@@ -200,22 +204,26 @@ class KMeans:
             points = identity(points)
         if self._initial == RANDOM_INIT:
             return gather(points, random_shuffle(range_of(shape(points)[0]), seed=self._seed)[: self._count])
-        return kmeans_plus_plus(points, self._count, self._seed, self._metric)
+        return kmeans_plus_plus(points, self._count, self._seed, self._metric, self._retries)
 
 
-def kmeans_plus_plus(points: Any, count: Any, seed: int | None, metric: str) -> Any:
+def kmeans_plus_plus(points: Any, count: Any, seed: int | None, metric: str, retries: int = 2) -> Any:
     """Points drawn one after another, by their distances to those drawn before (Arthur and Vassilvitskii,
-    2007), `[count, size]`."""
+    2007), `[count, size]`: for each several, of which the one is taken that leaves the least distances."""
     rows = shape(points)[0]
     first = random_uniform([], 0, rows, dtypes.int32, seed=seed)
     size = points.shape.as_list()[1]
+    draws: Any = 1 + retries
+    if retries < 0:
+        draws = 3 + cast(log(cast(count, dtypes.float32)), dtypes.int32)
 
     def body(i: Any, chosen: Any, nearest: Any) -> Any:
         weights = log(maximum(nearest, 1e-30))
-        index = multinomial(expand_dims(weights, 0), 1, seed=seed, output_dtype=dtypes.int32)[0, 0]
-        point = points[index : index + 1]
-        distances = _distances(points, point, metric)[:, 0]
-        return i + 1, concat([chosen, point], 0), minimum(nearest, distances)
+        drawn = multinomial(expand_dims(weights, 0), draws, seed=seed, output_dtype=dtypes.int32)[0]
+        candidates = gather(points, drawn)
+        left = minimum(expand_dims(nearest, 1), _distances(points, candidates, metric))
+        best = argmin(reduce_sum(left, 0), output_type=dtypes.int32)
+        return i + 1, concat([chosen, candidates[best : best + 1]], 0), left[:, best]
 
     start = points[first : first + 1]
     result = while_loop(
@@ -316,7 +324,7 @@ class KMeansClustering(Estimator):
                 points = concat([features[key] for key in sorted(features)], 1)
             else:
                 points = convert_to_tensor(features)
-            distances, indices, scores, initialized, _, init_op, train_op = KMeans(
+            distances, indices, scores, initialized, init_op, train_op = KMeans(
                 points,
                 num_clusters,
                 initial_clusters,

@@ -27,7 +27,8 @@ def cluster() -> Iterator[LocalCluster]:
 
 def rows(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     capsys.readouterr()
-    assert status.main([cluster.target, "--steps", "--json"]) == 0
+    # A busy machine may take longer than the default for an answer.
+    assert status.main([cluster.target, "--steps", "--json", "--timeout=30"]) == 0
     return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
 
 

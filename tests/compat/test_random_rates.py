@@ -55,8 +55,12 @@ def test_rates_without_a_distribution_end() -> None:
     # TensorFlow looks for an accepted number for ever.
     for seed in (None, 3):
         with ours.Graph().as_default(), ours.Session() as session:
-            values = session.run(ours.random_gamma([4], [-1.0, np.nan, 2.0], seed=seed))
-            assert np.isnan(values[:, :2]).all()
+            made = ours.random_gamma([4], [-1.0, np.nan, 2.0], seed=seed)
+            numbers = made.op.inputs[1].op.inputs[0]
+            values, found = session.run([made, numbers])
+            assert np.isnan(found[:, :2]).all()
+            # Maximum of the smallest number and NaN is the first of them.
+            assert (values[:, :2] == np.finfo(np.float32).tiny).all()
             assert (values[:, 2] > 0).all()
             values = session.run(ours.random_poisson([np.nan, 2.0, 1e30], [4], seed=seed))
             assert np.isnan(values[:, 0]).all()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from tensorfleet.graph.default_session import get_default_session
 
 
 class WeightValues:
-    """The part of a layer that knows the values of its variables, in Keras's session: the default one, if
-    there is one."""
+    """The part of a layer that knows the values of its variables: in the default session, where Keras's
+    layers do not say otherwise."""
 
     @property
     def name(self) -> str:
@@ -19,15 +22,21 @@ class WeightValues:
         """All variables, the trainable ones first."""
         raise NotImplementedError
 
+    def _read(self, variables: Sequence[Any]) -> list[Any]:
+        """The values of variables, arrays."""
+        return list(_session().run(list(variables))) if variables else []
+
+    def _write(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Sets the values of variables."""
+        for variable, value in pairs:
+            variable.load(value, _session())
+
     def set_weights(self, weights: Any) -> None:
         """Sets the values of all variables, in the order of `weights`.
 
         Raises:
             ValueError: not as many arrays as variables, or another shape.
         """
-        # Keras's layers are made of this module.
-        from tensorfleet.keras.backend.state import batch_set_value
-
         params = self.weights
         if len(params) != len(weights):
             raise ValueError(
@@ -43,10 +52,17 @@ class WeightValues:
                     f"weight shape {getattr(value, 'shape', ())}"
                 )
             pairs.append((variable, value))
-        batch_set_value(pairs)
+        self._write(pairs)
 
     def get_weights(self) -> list[Any]:
         """The values of all variables, arrays."""
-        from tensorfleet.keras.backend.state import batch_get_value
+        return self._read(self.weights)
 
-        return batch_get_value(self.weights)
+
+def _session() -> Any:
+    session = get_default_session()
+    if session is None:
+        raise ValueError(
+            "The values of a layer's weights are a session's: call this `with session.as_default()`."
+        )
+    return session

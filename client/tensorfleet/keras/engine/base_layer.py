@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.core import dtypes
@@ -357,6 +358,12 @@ class Layer(TrackingLayer, LayerEnds, WeightValues):
             return
         for output, one in zip(flat, nest.flatten(masks), strict=False):
             setattr(output, "_keras_mask", one)  # noqa: B010 - one of the Tensor's slots
+
+    def _read(self, variables: Sequence[Any]) -> list[Any]:
+        return K.batch_get_value(list(variables))
+
+    def _write(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        K.batch_set_value(pairs)
 
 
 def _own_mask(layer: Layer) -> bool:

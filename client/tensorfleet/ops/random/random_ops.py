@@ -353,8 +353,7 @@ def random_gamma(
         alpha = broadcast_to(alpha, broadcast_dynamic_shape(shape_of(alpha), shape_of(beta)))
         first, second = get_seed(seed)
         random = apply_op("RandomGamma", dims, alpha, seed=first, seed2=second)
-        # A rate without a distribution gives NaN in this order: the second counts only where it is greater.
-        return maximum(random / beta, _tiny(alpha.dtype))
+        return maximum(_tiny(alpha.dtype), random / beta)
 
 
 def _tiny(dtype: dtypes.DType) -> Any:

@@ -3,6 +3,7 @@
 import typing as _typing
 
 from tensorfleet.contrib.dataset_functions import (
+    assert_element_shape as assert_element_shape,
     batch_and_drop_remainder as batch_and_drop_remainder,
     padded_batch_and_drop_remainder as padded_batch_and_drop_remainder,
     read_batch_features as read_batch_features,

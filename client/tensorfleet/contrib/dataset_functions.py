@@ -7,12 +7,66 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.shapes import TensorShape
 from tensorfleet.core.structures import ELEMENTS
 from tensorfleet.data.dataset import Dataset
 from tensorfleet.data.experimental import Reducer, make_batched_features_dataset, parallel_interleave
 from tensorfleet.data.files import TFRecordDataset
+from tensorfleet.graph import framework
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.selection import where_v2
+from tensorfleet.ops.array.shaping import rank, shape
+from tensorfleet.ops.debugging.checks import assert_equal
 
 Transformation = Callable[[Dataset], Dataset]
+
+
+def assert_element_shape(expected_shapes: Any) -> Transformation:
+    """Elements whose tensors have these shapes, which are checked where they are not known
+    (`tf.contrib.data.assert_element_shape`).
+
+    Args:
+        expected_shapes: shapes in the structure of the elements; sizes of None take any.
+
+    Raises:
+        ValueError: where it is applied, if known shapes are others.
+        InvalidArgumentError: in a run, if an element has another shape.
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        known = ELEMENTS.flatten(dataset.output_shapes)
+        wanted = [
+            TensorShape(each) for each in ELEMENTS.flatten_up_to(dataset.output_shapes, expected_shapes)
+        ]
+        for have, want in zip(known, wanted, strict=True):
+            TensorShape(have).merge_with(want)
+
+        def checked(*elements: Any) -> Any:
+            whole = elements if len(elements) > 1 else elements[0]
+            tensors = [
+                tensor if want.ndims is None else _of_shape(want, tensor)
+                for want, tensor in zip(wanted, ELEMENTS.flatten(whole), strict=True)
+            ]
+            return ELEMENTS.pack(whole, tensors)
+
+        return dataset.map(checked)
+
+    return apply
+
+
+def _of_shape(wanted: TensorShape, tensor: Any) -> Any:
+    """The tensor, whose sizes a run compares with those of `wanted` that are known."""
+    if not tensor.shape.is_fully_defined():
+        sizes = [-1 if size is None else size for size in wanted.as_list()]
+        found = shape(tensor)
+        ranks = assert_equal(rank(tensor), len(sizes), message=f"Wrong rank for {tensor.name}.")
+        with framework.control_dependencies([ranks]):
+            found = where_v2([size < 0 for size in sizes], sizes, found)
+        check = assert_equal(found, sizes, message=f"Wrong shape for {tensor.name}.")
+        with framework.control_dependencies([check]):
+            tensor = identity(tensor)
+    tensor.set_shape(wanted)
+    return tensor
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:

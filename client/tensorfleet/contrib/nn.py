@@ -1,4 +1,4 @@
-"""`tf.contrib.nn`: dropout for SELU networks, a scaled softplus, losses with the logits first."""
+"""`tf.contrib.nn`: dropout for SELU networks, losses of drawn classes, losses with the logits first."""
 
 import typing as _typing
 
@@ -7,7 +7,12 @@ from tensorfleet.contrib.nn_functions import (
     flipped_sigmoid_loss as deprecated_flipped_sigmoid_cross_entropy_with_logits,
     flipped_softmax_loss as deprecated_flipped_softmax_cross_entropy_with_logits,
     flipped_sparse_softmax_loss as deprecated_flipped_sparse_softmax_cross_entropy_with_logits,
+    nth_element as nth_element,
     scaled_softplus as scaled_softplus,
+)
+from tensorfleet.contrib.sampled_losses import (
+    rank_sampled_softmax_loss as rank_sampled_softmax_loss,
+    sampled_sparse_softmax_loss as sampled_sparse_softmax_loss,
 )
 from tensorfleet.ops.nn.convolution import conv1d_transpose as conv1d_transpose
 
@@ -22,5 +27,8 @@ __all__ = [
     "deprecated_flipped_sigmoid_cross_entropy_with_logits",
     "deprecated_flipped_softmax_cross_entropy_with_logits",
     "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
+    "nth_element",
+    "rank_sampled_softmax_loss",
+    "sampled_sparse_softmax_loss",
     "scaled_softplus",
 ]

@@ -13,6 +13,7 @@ from tensorfleet.ops.array.indexing import gather_nd
 from tensorfleet.ops.array.joining import concat, stack
 from tensorfleet.ops.array.padding import pad, tile
 from tensorfleet.ops.array.shaping import expand_dims, reshape, shape
+from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.arithmetic import minimum
 from tensorfleet.ops.math.clip import clip_by_value
 from tensorfleet.ops.math.elementwise import floor, rsqrt
@@ -62,6 +63,17 @@ def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = Non
 def flipped_softmax_loss(logits: Any, labels: Any, dim: int = -1, name: str | None = None) -> Any:
     """`tf.nn.softmax_cross_entropy_with_logits` with the logits first."""
     return softmax_cross_entropy_with_logits(labels=labels, logits=logits, dim=dim, name=name)
+
+
+def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Any:
+    """The element of this place in the order of each row (`tf.contrib.nn.nth_element`).
+
+    Args:
+        input: numbers, [..., size].
+        n: the place, an int32 scalar from 0 to size - 1.
+        reverse: whether the largest comes first.
+    """
+    return apply_one("NthElement", input, convert_to_tensor(n, dtypes.int32), reverse=reverse, name=name)
 
 
 def flipped_sparse_softmax_loss(logits: Any, labels: Any, name: str | None = None) -> Any:

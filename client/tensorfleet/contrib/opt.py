@@ -2,6 +2,10 @@
 
 import typing as _typing
 
+from tensorfleet.contrib.accumulated_gradients import (
+    AGNCustomGetter as AGNCustomGetter,
+    AGNOptimizer as AGNOptimizer,
+)
 from tensorfleet.contrib.adam_variants import (
     AdaMaxOptimizer as AdaMaxOptimizer,
     LazyAdamOptimizer as LazyAdamOptimizer,
@@ -15,6 +19,17 @@ from tensorfleet.contrib.external_optimizer import (
     ExternalOptimizerInterface as ExternalOptimizerInterface,
     ScipyOptimizerInterface as ScipyOptimizerInterface,
 )
+from tensorfleet.contrib.full_matrix_optimizer import GGTOptimizer as GGTOptimizer
+from tensorfleet.contrib.global_step_adam import (
+    AdamGSOptimizer as AdamGSOptimizer,
+    LazyAdamGSOptimizer as LazyAdamGSOptimizer,
+)
+from tensorfleet.contrib.model_averaging import (
+    ModelAverageCustomGetter as ModelAverageCustomGetter,
+    ModelAverageOptimizer as ModelAverageOptimizer,
+)
+from tensorfleet.contrib.regularized_adagrad import RegAdagradOptimizer as RegAdagradOptimizer
+from tensorfleet.contrib.shampoo import ShampooOptimizer as ShampooOptimizer
 from tensorfleet.contrib.sign_optimizers import (
     AddSignOptimizer as AddSignOptimizer,
     LARSOptimizer as LARSOptimizer,

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.contrib.arg_scopes import add_arg_scope
+from tensorfleet.core import dtypes
+from tensorfleet.graph import framework
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.losses import collection, weighted
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import zeros_like
+from tensorfleet.ops.array.selection import where
+from tensorfleet.ops.array.shaping import shape
+from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.add_n import add_n
+from tensorfleet.ops.math.comparison import not_equal
+from tensorfleet.ops.math.reduction import reduce_prod, reduce_sum
 
 compute_weighted_loss = weighted.compute_weighted_loss
 get_losses = collection.get_losses
@@ -42,6 +51,48 @@ def mean_squared_error(
 ) -> Any:
     """`tf.losses.mean_squared_error`."""
     return weighted.mean_squared_error(labels, predictions, weights, scope)
+
+
+@add_arg_scope
+def mean_pairwise_squared_error(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+) -> Any:
+    """The mean over all pairs of an example's elements, also of an element with itself, of the squared
+    difference between their errors (`tf.contrib.losses.mean_pairwise_squared_error`).
+
+    `tf.losses.mean_pairwise_squared_error` divides by the number of pairs of two.
+
+    Args:
+        predictions, labels: `[batch, …]`, of one shape.
+        weights: a scalar, or `[batch]`.
+
+    Raises:
+        ValueError: the shapes differ, or a rank is not known.
+    """
+    with framework.name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
+        predictions, labels = cast(predictions, dtypes.float32), cast(labels, dtypes.float32)
+        predictions.shape.assert_is_compatible_with(labels.shape)
+        weights = cast(weights, dtypes.float32)
+        errors = predictions - labels
+        if errors.ndim is None or weights.ndim is None:
+            raise ValueError("The ranks of the predictions and of the weights must be known.")
+        axes = list(range(1, errors.ndim))
+        # Of an example with a weight, the elements; the weights' further dimensions count one by one.
+        given = reduce_sum(cast(not_equal(weights, 0.0), dtypes.float32), list(range(1, weights.ndim)))
+        rest = max(weights.ndim, 1)
+        count = given * cast(reduce_prod(shape(errors)[rest:]), dtypes.float32)
+
+        def mean(total: Any, divisor: Any) -> Any:
+            return 2.0 * apply_one("DivNoNan", total, divisor)
+
+        squares = mean(reduce_sum(errors * errors, axes), count)
+        square = mean(apply_one("Square", reduce_sum(errors, axes)), count * count)
+        whole = squares - square if weights.ndim else reduce_sum(squares - square)
+        loss = reduce_sum(whole * weights)
+        some = apply_one("Greater", reduce_sum(count), 0.0)
+        value = where(some, loss, zeros_like(loss), name="value")
+        add_loss(value)
+        return value
 
 
 @add_arg_scope

@@ -48,10 +48,6 @@ streaming_false_positives = _predictions_first(confusion.false_positives)
 streaming_false_negatives = _predictions_first(confusion.false_negatives)
 streaming_precision_at_thresholds = _predictions_first(thresholds.precision_at_thresholds)
 streaming_recall_at_thresholds = _predictions_first(thresholds.recall_at_thresholds)
-streaming_true_positives_at_thresholds = _predictions_first(thresholds.true_positives_at_thresholds)
-streaming_true_negatives_at_thresholds = _predictions_first(thresholds.true_negatives_at_thresholds)
-streaming_false_positives_at_thresholds = _predictions_first(thresholds.false_positives_at_thresholds)
-streaming_false_negatives_at_thresholds = _predictions_first(thresholds.false_negatives_at_thresholds)
 streaming_sensitivity_at_specificity = _predictions_first(thresholds.sensitivity_at_specificity)
 streaming_specificity_at_sensitivity = _predictions_first(thresholds.specificity_at_sensitivity)
 streaming_sparse_precision_at_k = _predictions_first(ranking.precision_at_k, "streaming_sparse_")
@@ -59,6 +55,47 @@ streaming_sparse_recall_at_k = _predictions_first(ranking.recall_at_k, "streamin
 streaming_sparse_average_precision_at_k = _predictions_first(
     ranking.average_precision_at_k, "streaming_sparse_"
 )
+
+
+def streaming_sparse_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """`tf.metrics.precision_at_top_k`, with the predicted classes before the labels, and without `k`."""
+    collections = metrics_collections, updates_collections
+    return ranking.precision_at_top_k(labels, top_k_predictions, None, class_id, weights, *collections, name)
+
+
+def sparse_recall_at_top_k(
+    labels: Any,
+    top_k_predictions: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """`tf.metrics.recall_at_top_k` without `k` (`tf.contrib.metrics.sparse_recall_at_top_k`)."""
+    collections = metrics_collections, updates_collections
+    return ranking.recall_at_top_k(labels, top_k_predictions, None, class_id, weights, *collections, name)
+
+
+def streaming_sparse_average_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """`tf.metrics.average_precision_at_top_k`, with the predicted classes before the labels."""
+    collections = metrics_collections, updates_collections
+    return ranking.average_precision_at_top_k(labels, top_k_predictions, weights, *collections, name)
 
 
 def streaming_recall_at_k(

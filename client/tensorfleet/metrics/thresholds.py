@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.graph import framework
-from tensorfleet.graph.convert import constant
+from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.metrics.means import Metric
 from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
 from tensorfleet.ops.array.casting import cast
@@ -23,20 +23,36 @@ _EPSILON = 1e-7
 _KINDS = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
 
 
+def checks_of_unit(predictions: Any) -> list[Any]:
+    """The checks that probabilities are in [0, 1]."""
+    message = "predictions must be in [0, 1]"
+    least, most = (cast(limit, predictions.dtype) for limit in (0.0, 1.0))
+    return [
+        assert_greater_equal(predictions, least, message=message),
+        assert_less_equal(predictions, most, message=message),
+    ]
+
+
 class Counts:
     """The counts of the four outcomes at each threshold, float32 [thresholds]: the variables, and their
-    values after the current batch."""
+    values after the current batch.
+
+    Args:
+        in_unit: whether a prediction outside of [0, 1] fails a run, as in tf.metrics; the metrics of
+            tf.contrib take every number.
+    """
 
     def __init__(
-        self, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str]
+        self,
+        labels: Any,
+        predictions: Any,
+        thresholds: Sequence[float],
+        weights: Any,
+        kinds: Sequence[str],
+        in_unit: bool = True,
     ) -> None:
-        least, most = (cast(limit, predictions.dtype) for limit in (0.0, 1.0))
-        with framework.control_dependencies(
-            [
-                assert_greater_equal(predictions, least, message="predictions must be in [0, 1]"),
-                assert_less_equal(predictions, most, message="predictions must be in [0, 1]"),
-            ]
-        ):
+        predictions = convert_to_tensor(predictions)
+        with framework.control_dependencies(checks_of_unit(predictions) if in_unit else []):
             predictions, labels, weights = aligned(
                 cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights
             )
@@ -73,7 +89,7 @@ class Counts:
             self.after[kind] = add_to(variable, reduce_sum(values, 1))
 
 
-def _grid(count: int) -> list[float]:
+def grid(count: int) -> list[float]:
     """`count` evenly spaced thresholds, from just below 0 to just above 1."""
     inner = [(i + 1) / (count - 1) for i in range(count - 2)]
     return [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
@@ -81,7 +97,7 @@ def _grid(count: int) -> list[float]:
 
 def threshold_counts(labels: Any, predictions: Any, count: int, weights: Any = None) -> Counts:
     """True and false positives and false negatives at `count` evenly spaced thresholds."""
-    return Counts(labels, predictions, _grid(count), weights, ("tp", "fp", "fn"))
+    return Counts(labels, predictions, grid(count), weights, ("tp", "fp", "fn"))
 
 
 def auc(
@@ -119,7 +135,7 @@ def auc(
         if summation_method not in methods or (summation_method == methods[-1] and curve == "ROC"):
             raise ValueError(f"Invalid summation_method: {summation_method} for the curve {curve}")
         points = (
-            _grid(num_thresholds)
+            grid(num_thresholds)
             if thresholds is None
             else [0.0 - _EPSILON, *sorted(thresholds), 1.0 + _EPSILON]
         )
@@ -249,7 +265,7 @@ def sensitivity_at_specificity(
         return _share_at(c["tp"], c["fn"], best, name)
 
     with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
-        counts = Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
+        counts = Counts(labels, predictions, grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
         return collected(
             found(counts.now, "value"),
             found(counts.after, "update_op"),
@@ -285,7 +301,7 @@ def specificity_at_sensitivity(
         return _share_at(c["tn"], c["fp"], last, name)
 
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
-        counts = Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
+        counts = Counts(labels, predictions, grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
         return collected(
             left_out(counts.now, "value"),
             left_out(counts.after, "update_op"),

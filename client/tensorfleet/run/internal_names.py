@@ -21,9 +21,13 @@ _GRAPHS: dict[str, str] = {
         for name in (
             *("EagerTensor", "RegisterShape", "_gradient_registry", "convert_n_to_tensor"),
             *("get_all_collection_keys", "get_gradient_function", "get_name_scope", "inside_function"),
-            *("is_dense_tensor_like", "prepend_name_scope", "register_dense_tensor_like_type"),
-            *("set_shapes_for_outputs", "strip_name_scope", "tensor_id", "uid"),
+            *("is_dense_tensor_like", "register_dense_tensor_like_type"),
+            *("set_shapes_for_outputs", "tensor_id", "uid"),
         )
+    },
+    **{
+        f"{_OPS}.{name}": f"ours.contrib.framework_parts.{name}"
+        for name in ("prepend_name_scope", "strip_name_scope")
     },
     f"{_OPS}._get_graph_from_inputs": "client.ops.graph_from_inputs",
     f"{_OPS}._TensorLike": "tf.Tensor",

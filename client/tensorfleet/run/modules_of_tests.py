@@ -165,7 +165,7 @@ NAMES: dict[str, str] = {
     "python.ops.init_ops.GlorotUniform": "tf.glorot_uniform_initializer",
     "python.ops.init_ops.Identity": "tf.initializers.identity",
     "python.ops.init_ops.UniformUnitScaling": "tf.uniform_unit_scaling_initializer",
-    "python.ops.nn_impl._compute_sampled_logits": "ours.ops.nn.sampled_loss._sampled_logits",
+    "python.ops.nn_impl._compute_sampled_logits": "ours.ops.nn.sampled_loss.sampled_logits",
     "python.ops.nn_impl.normalize": "tf.linalg.normalize",
     "python.ops.ragged.ragged_array_ops.ragged_one_hot": "ours.ops.ragged.arrays.one_hot",
     "python.ops.ragged.ragged_string_ops.string_bytes_split": "tf.strings.bytes_split",

@@ -38,7 +38,7 @@ def _sum_rows(x: Tensor) -> Tensor:
     return reshape(summed, [-1])
 
 
-def _sampled_logits(
+def sampled_logits(
     weights: Any,
     biases: Any,
     labels: Any,
@@ -143,7 +143,7 @@ def nce_loss(
     Returns:
         [batch], the loss of each example.
     """
-    logits, targets = _sampled_logits(
+    logits, targets = sampled_logits(
         weights,
         biases,
         labels,
@@ -182,7 +182,7 @@ def sampled_softmax_loss(
     Returns:
         [batch], the loss of each example.
     """
-    logits, targets = _sampled_logits(
+    logits, targets = sampled_logits(
         weights,
         biases,
         labels,

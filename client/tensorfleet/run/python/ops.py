@@ -129,28 +129,6 @@ def get_name_scope() -> str:
     return get_default_graph().get_name_scope()
 
 
-def prepend_name_scope(name: str, import_scope: str | None) -> str:
-    """A name inside of a scope; `^` and `loc:@` stay before it."""
-    if not import_scope:
-        return name
-    scope = import_scope.removesuffix("/")
-    for mark in ("loc:@", "^"):
-        if name.startswith(mark):
-            return f"{mark}{scope}/{name.removeprefix(mark)}"
-    return f"{scope}/{name}"
-
-
-def strip_name_scope(name: str, export_scope: str | None) -> str:
-    """A name without the scope that it begins with; the reverse of `prepend_name_scope`."""
-    if not export_scope:
-        return name
-    scope = export_scope.removesuffix("/") + "/"
-    for mark in ("loc:@", "^", ""):
-        if name.startswith(mark + scope):
-            return mark + name.removeprefix(mark + scope).lstrip("/")
-    return name
-
-
 def inside_function() -> bool:
     """Whether the default graph is the body of a function."""
     return get_default_graph().building_function

@@ -78,7 +78,8 @@ class TaskServer:
     Args:
         cluster: all tasks and their addresses.
         job_name, task_index: this task.
-        protocol: "grpc+stream" (default) or "grpc": without a stream endpoint.
+        protocol: "grpc+stream" (default) or "grpc": without a stream endpoint. Others of gRPC that programs
+            name, such as "grpc+verbs", are the default.
         config: the default configuration of the task: device_count, operation_timeout_in_ms.
         bind_host: the interface to listen on; by default the loopback if the address in the cluster is on it,
             else all.
@@ -94,7 +95,9 @@ class TaskServer:
 
     Raises:
         FailedPreconditionError: settings are invalid or contradict each other, or anybody could use the task.
-        InternalError: the cluster has no such job or task.
+        InternalError: the cluster has no such job.
+        InvalidArgumentError: the job has no such task.
+        NotFoundError: the protocol is none of gRPC's.
         UnknownError: the address cannot be bound.
     """
 
@@ -116,6 +119,12 @@ class TaskServer:
         security: Security | None = None,
     ) -> None:
         config = config or ConfigProto()
+        if protocol.partition("+")[0] != "grpc":
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"No server factory registered for the protocol {protocol!r}; take grpc or grpc+stream.",
+            )
         if job_name not in cluster.jobs:
             raise errors.InternalError(
                 None,
@@ -125,7 +134,7 @@ class TaskServer:
             )
         if task_index not in cluster.task_indices(job_name):
             indices = ", ".join(map(str, cluster.task_indices(job_name)))
-            raise errors.InternalError(
+            raise errors.InvalidArgumentError(
                 None,
                 None,
                 f'Task {task_index} was not defined in job "{job_name}", whose tasks are {indices}',

@@ -154,12 +154,21 @@ def test_tensors_combined_over_devices() -> None:
     summed = contrib.nccl.all_sum(tensors)
     assert [t.device for t in summed] == ["/device:CPU:0", "/device:CPU:1"]
     ring = contrib.all_reduce.build_ring_all_reduce(tensors, 1, 1, [0, 1], tf.add, lambda t: t / 2)
-    shuffled = contrib.all_reduce.build_shuffle_all_reduce(tensors, ["/cpu:0", "/cpu:1"], tf.maximum)
+    shuffled = contrib.all_reduce.build_shuffle_all_reduce(
+        tensors, ["/cpu:0", "/cpu:1"], lambda parts: tf.reduce_max(tf.stack(parts), 0)
+    )
+    added = contrib.all_reduce.build_shuffle_all_reduce(tensors, ["/cpu:1"], tf.add_n)
     halving = contrib.all_reduce.build_recursive_hd_all_reduce(tensors, tf.add)
-    got = run(*summed, *ring, *shuffled, halving[0], contrib.nccl.all_min(tensors)[1])
+    got = run(*summed, *ring, *shuffled, *added, halving[0], contrib.nccl.all_min(tensors)[1])
     for found, expected in zip(
         got,
-        [*[values.sum(0)] * 2, *[values.mean(0)] * 2, *[values.max(0)] * 2, values.sum(0), values.min(0)],
+        [
+            *[values.sum(0)] * 2,
+            *[values.mean(0)] * 2,
+            *[values.max(0)] * 2,
+            *[values.sum(0)] * 3,
+            values.min(0),
+        ],
         strict=True,
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -368,7 +368,7 @@ def test_a_server_of_this_process_is_reached_without_a_socket(monkeypatch: pytes
                 fed = np.array([3, 4], np.float32)
                 assert session.run(y, {x: fed}).tolist() == [3, 8]
                 assert [device.name for device in session.list_devices()] == [
-                    "/job:localhost/replica:0/task:0/device:CPU:0"
+                    "/job:local/replica:0/task:0/device:CPU:0"
                 ]
                 value = session.run(v)
                 value[:] = 0  # the caller's own

@@ -146,7 +146,12 @@ def _tasks_of(job: str, tasks: Any) -> dict[int, str]:
     if isinstance(tasks, (list, tuple)):
         pairs = list(enumerate(tasks))
     elif isinstance(tasks, dict):
-        pairs = [(int(index), address) for index, address in tasks.items()]
+        try:
+            pairs = [(int(index), address) for index, address in tasks.items()]
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"The tasks for job {job!r} must have integers for keys, not {list(tasks)}."
+            ) from None
     else:
         raise TypeError(f"The tasks for job {job!r} must be a list or a dictionary from integers to strings.")
     return {index: _text(address, "Task address") for index, address in pairs}

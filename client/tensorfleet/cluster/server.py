@@ -82,8 +82,9 @@ class Server:
 
     @staticmethod
     def create_local_server(config: config_pb2.ConfigProto | None = None, start: bool = True) -> Server:
-        """A cluster of one task on a free port of this machine (`tf.train.Server.create_local_server`)."""
-        return Server({"localhost": ["localhost:0"]}, protocol="grpc+stream", config=config, start=start)
+        """A cluster of one task, of the job `local`, on a free port of this machine
+        (`tf.train.Server.create_local_server`)."""
+        return Server({"local": ["localhost:0"]}, protocol="grpc+stream", config=config, start=start)
 
 
 def _of_service(name: str) -> Any:

@@ -3,10 +3,10 @@
 import typing as _typing
 
 from tensorfleet.distribute.cluster_strategies import (
-    CollectiveAllReduceStrategy as CollectiveAllReduceStrategy,
     ContribMirroredStrategy as MirroredStrategy,
     ContribParameterServerStrategy as ParameterServerStrategy,
 )
+from tensorfleet.distribute.multi_worker import CollectiveAllReduceStrategy as CollectiveAllReduceStrategy
 from tensorfleet.distribute.reductions import (
     AllReduceCrossDeviceOps as AllReduceCrossDeviceOps,
     CrossDeviceOps as CrossDeviceOps,

@@ -67,5 +67,5 @@ class RunConfig(NewRunConfig):
             protocol=protocol,
         )
 
-    def _read_environment(self) -> task_environment.TaskEnvironment:
+    def _read_environment(self, in_step: bool) -> task_environment.TaskEnvironment:
         return task_environment.read_older(*self._masters)

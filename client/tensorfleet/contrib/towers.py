@@ -83,15 +83,15 @@ def build_recursive_hd_all_reduce(input_tensors: Any, red_op: Any, un_op: Any = 
 def build_shuffle_all_reduce(
     input_tensors: Any, gather_devices: Any, red_op: Any, un_op: Any = None
 ) -> list[Any]:
-    """As `build_ring_all_reduce`, with each part combined on one of `gather_devices`
-    (`tf.contrib.all_reduce.build_shuffle_all_reduce`)."""
+    """As `build_ring_all_reduce`, with each part combined on one of `gather_devices` by `red_op`, which takes
+    the list of parts, as `tf.add_n` does (`tf.contrib.all_reduce.build_shuffle_all_reduce`)."""
     tensors = [convert_to_tensor(t) for t in input_tensors]
     flat = [reshape(t, [-1]) for t in tensors]
     parts = [array_split(t, len(gather_devices)) for t in flat]
     combined = []
     for number, device in enumerate(gather_devices):
         with framework.device(device):
-            combined.append(functools.reduce(red_op, [part[number] for part in parts]))
+            combined.append(red_op([part[number] for part in parts]))
     copies = []
     for tensor in tensors:
         with framework.device(tensor.device or None):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -69,48 +68,6 @@ class ParameterServerStrategy(Strategy):
         return self.make_dataset_iterator(input_fn(InputContext(max(1, workers), number)))
 
 
-class CommunicationImplementation(enum.Enum):
-    """By what workers would reduce (`tf.distribute.experimental.CommunicationImplementation`); without
-    effect."""
-
-    AUTO = "AUTO"
-    RING = "RING"
-    NCCL = "NCCL"
-
-
-class MultiWorkerMirroredStrategy(MirroredStrategy):
-    """`MirroredStrategy` on the devices of this process
-    (`tf.distribute.experimental.MultiWorkerMirroredStrategy`).
-
-    Several processes reduce gradients by `tensorfleet.distribute.CollectiveOptimizer`.
-
-    Raises:
-        NotImplementedError: TF_CONFIG has several workers.
-    """
-
-    def __init__(
-        self,
-        communication: CommunicationImplementation = CommunicationImplementation.AUTO,
-        cluster_resolver: Any = None,
-    ) -> None:
-        resolver = cluster_resolver or TFConfigClusterResolver()
-        cluster = resolver.cluster_spec()
-        workers = sum(cluster.num_tasks(job) for job in ("chief", "worker") if job in cluster.jobs)
-        if workers > 1:
-            raise NotImplementedError(
-                "MultiWorkerMirroredStrategy in several processes is not part of TensorFleet; wrap the "
-                "optimizer in tensorfleet.distribute.CollectiveOptimizer (docs/collectives.md), or give "
-                "MirroredStrategy the devices of all workers."
-            )
-        super().__init__()
-        self._resolver = resolver
-
-    @property
-    def cluster_resolver(self) -> Any:
-        """The cluster."""
-        return self._resolver
-
-
 class ContribMirroredStrategy(MirroredStrategy):
     """`MirroredStrategy` with the arguments of `tf.contrib.distribute.MirroredStrategy`.
 
@@ -142,18 +99,6 @@ class ContribParameterServerStrategy(ParameterServerStrategy):
 
     Args:
         num_gpus_per_worker: without effect: the replica is placed by the worker.
-    """
-
-    def __init__(self, num_gpus_per_worker: int = 0) -> None:
-        super().__init__()
-
-
-class CollectiveAllReduceStrategy(MultiWorkerMirroredStrategy):
-    """`MultiWorkerMirroredStrategy` with the argument of
-    `tf.contrib.distribute.CollectiveAllReduceStrategy`.
-
-    Args:
-        num_gpus_per_worker: without effect: the replicas are those of this machine's devices.
     """
 
     def __init__(self, num_gpus_per_worker: int = 0) -> None:

@@ -42,6 +42,7 @@ def all_reduce_gradients(
     keys: CollectiveKeys | None = None,
     bucket_bytes: int = BUCKET_BYTES,
     timeout: float = 0,
+    mean: bool = True,
 ) -> GradsAndVars:
     """The mean of the gradients of all workers, with the same variables in the same order.
 
@@ -57,6 +58,7 @@ def all_reduce_gradients(
             one graph need an object each.
         bucket_bytes: the approximate number of bytes to reduce at once.
         timeout: see `collective_ops.all_reduce`.
+        mean: whether to divide the sums by the number of workers.
 
     Raises:
         ValueError: a gradient has a dtype that collectives do not support, or its variable an unknown
@@ -69,12 +71,13 @@ def all_reduce_gradients(
         for bucket in _buckets(pairs, bucket_bytes):
             tensors = [convert_to_tensor(pairs[i][0]) for i in bucket]
             shapes = [pairs[i][1].get_shape().as_list() for i in bucket]
-            for i, mean in zip(bucket, _mean(tensors, shapes, group_size, keys, timeout), strict=True):
-                results[i] = mean
+            reduced = _reduced(tensors, shapes, group_size, keys, timeout, mean)
+            for i, result in zip(bucket, reduced, strict=True):
+                results[i] = result
         for i, (grad, var) in enumerate(pairs):
             if isinstance(grad, IndexedSlices):
                 _check(grad.dtype, _GATHERED, var)
-                results[i] = _gather_slices(grad, group_size, keys, timeout)
+                results[i] = _gather_slices(grad, group_size, keys, timeout, mean)
     return [(result, var) for result, (_, var) in zip(results, pairs, strict=True)]
 
 
@@ -102,22 +105,28 @@ def _buckets(pairs: Sequence[tuple[Any, Any]], bucket_bytes: int) -> list[list[i
     return buckets
 
 
-def _mean(
-    tensors: list[Tensor], shapes: list[list[int]], group_size: int, keys: CollectiveKeys, timeout: float
+def _reduced(
+    tensors: list[Tensor],
+    shapes: list[list[int]],
+    group_size: int,
+    keys: CollectiveKeys,
+    timeout: float,
+    mean: bool,
 ) -> list[Tensor]:
     whole = tensors[0] if len(tensors) == 1 else concat([reshape(t, [-1]) for t in tensors], 0)
-    mean = collective_ops.all_reduce(
-        whole, group_size, keys.group_key, keys.next_instance_key(), "Add", "Div", timeout=timeout
+    final_op = "Div" if mean else "Id"
+    result = collective_ops.all_reduce(
+        whole, group_size, keys.group_key, keys.next_instance_key(), "Add", final_op, timeout=timeout
     )
     if len(tensors) == 1:
-        mean.set_shape(shapes[0])
-        return [mean]
-    parts = split(mean, [prod(dims) for dims in shapes], 0)
+        result.set_shape(shapes[0])
+        return [result]
+    parts = split(result, [prod(dims) for dims in shapes], 0)
     return [reshape(part, dims) for part, dims in zip(parts, shapes, strict=True)]
 
 
 def _gather_slices(
-    grad: IndexedSlices, group_size: int, keys: CollectiveKeys, timeout: float
+    grad: IndexedSlices, group_size: int, keys: CollectiveKeys, timeout: float, mean: bool
 ) -> IndexedSlices:
     """All workers' rows. Collectives gather equal shapes, so each worker pads to the most rows."""
 
@@ -136,8 +145,9 @@ def _gather_slices(
     values = gather(pad(grad.values, [[0, missing]] + [[0, 0]] * (rank - 1)))
     indices = gather(pad(grad.indices, [[0, missing]]))
     present = reshape(sequence_mask(counts, most), [-1])
+    rows_of_all = boolean_mask(values, present)
     return IndexedSlices(
-        boolean_mask(values, present) / group_size, boolean_mask(indices, present), grad.dense_shape
+        rows_of_all / group_size if mean else rows_of_all, boolean_mask(indices, present), grad.dense_shape
     )
 
 

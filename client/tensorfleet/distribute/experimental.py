@@ -3,11 +3,11 @@
 import typing as _typing
 
 from tensorfleet.distribute.central_storage import CentralStorageStrategy as CentralStorageStrategy
-from tensorfleet.distribute.cluster_strategies import (
+from tensorfleet.distribute.cluster_strategies import ParameterServerStrategy as ParameterServerStrategy
+from tensorfleet.distribute.multi_worker import (
     CommunicationImplementation as CollectiveCommunication,
     CommunicationImplementation as CommunicationImplementation,
     MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
-    ParameterServerStrategy as ParameterServerStrategy,
 )
 
 if not _typing.TYPE_CHECKING:

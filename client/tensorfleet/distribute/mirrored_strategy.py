@@ -228,6 +228,10 @@ class MirroredExtended(StrategyExtended):
 
         return mapped(of, [value])
 
+    def over_workers(self, tensor: Any) -> Any:
+        """The sum of the tensors of all processes that train in step: of one it is the tensor."""
+        return tensor
+
     def loss_of_replicas(self, losses: Any) -> Any:
         """The replicas' losses as one: their sum or mean, as that of the gradients."""
         with entered(self._strategy, None):
@@ -334,10 +338,10 @@ class MirroredStrategy(Strategy):
                     return self._extended.reduce_to(op, leaf, device)
                 parts = leaf.values if isinstance(leaf, DistributedValues) else [leaf]
                 parts = [convert_to_tensor(part) for part in parts]
-                total = add_n([reduce_sum(part, axis) for part in parts])
+                total = self._mirrored.over_workers(add_n([reduce_sum(part, axis) for part in parts]))
                 if op is ReduceOp.SUM:
                     return total
-                counts = add_n([shape(part)[axis] for part in parts])
+                counts = self._mirrored.over_workers(add_n([shape(part)[axis] for part in parts]))
                 return total / cast(counts, total.dtype)
 
         return mapped(of, [value])

@@ -15,6 +15,7 @@ from typing import Any
 from tensorfleet.distribute.per_replica import regroup, selected
 from tensorfleet.distribute.replica_context import ReplicaContext, entered
 from tensorfleet.graph import framework
+from tensorfleet.graph.convert import constant
 from tensorfleet.graph.default_session import get_default_session
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
@@ -37,8 +38,13 @@ class ReplicaOfSeveral(ReplicaContext):
 
     @property
     def number(self) -> int:
-        """The number of the replica, as Python's."""
+        """The number of the replica in this process, as Python's."""
         return self._id
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """The number of the replica among all, an int32 tensor."""
+        return constant(self._strategy.extended.first_replica + self._id, name="replica_id_in_sync_group")
 
     @property
     def num_replicas_in_sync(self) -> int:

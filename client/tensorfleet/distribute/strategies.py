@@ -54,6 +54,16 @@ class StrategyExtended:
         return False
 
     @property
+    def worker_count(self) -> int:
+        """How many processes train in step, each with a graph of its own: one."""
+        return 1
+
+    @property
+    def first_replica(self) -> int:
+        """The number of this process's first replica among all."""
+        return 0
+
+    @property
     def experimental_require_static_shapes(self) -> bool:
         """Whether shapes must be known: no."""
         return False

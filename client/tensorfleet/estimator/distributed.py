@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tensorfleet.cluster.server import Server
 from tensorfleet.core.logging import info, warning
 from tensorfleet.estimator.estimator import Estimator
-from tensorfleet.estimator.run_config import RunConfig
+from tensorfleet.estimator.run_config import RunConfig, worker_count
 from tensorfleet.estimator.task_environment import TaskType
 from tensorfleet.estimator.train_specs import EvalSpec, TrainSpec
 from tensorfleet.graph.graph_keys import GraphKeys
@@ -169,7 +169,8 @@ class Executor:
     def _train_in_cluster(self, listeners: tuple[CheckpointSaverListener, ...] = ()) -> None:
         config = self._estimator.config
         start_server(config)
-        if config.task_type == TaskType.WORKER:
+        # Workers that keep in step wait for each other.
+        if config.task_type == TaskType.WORKER and worker_count(config.train_distribute) == 1:
             limit = config.experimental_max_worker_delay_secs
             delay = min(_MAX_DELAY if limit is None else limit, (config.task_id + 1) * _DELAY_PER_WORKER)
             if delay > 0:

@@ -82,7 +82,7 @@ class RunConfig:
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
         if steps is _DEFAULT and secs is _DEFAULT:
             steps, secs = None, 600
-        self._environment = self._read_environment()
+        self._environment = self._read_environment(worker_count(train_distribute) > 1)
         self._values: dict[str, Any] = {
             "model_dir": _model_dir(model_dir, self._environment.model_dir),
             "tf_random_seed": tf_random_seed,
@@ -104,8 +104,8 @@ class RunConfig:
         }
         _check(self._values)
 
-    def _read_environment(self) -> task_environment.TaskEnvironment:
-        return task_environment.read()
+    def _read_environment(self, in_step: bool) -> task_environment.TaskEnvironment:
+        return task_environment.read(in_step)
 
     @property
     def cluster_spec(self) -> ClusterSpec:
@@ -269,8 +269,16 @@ class RunConfig:
             kwargs[steps] = None
         made = copy.copy(self)
         made._values = {**self._values, **kwargs}
+        if "train_distribute" in kwargs:
+            made._environment = made._read_environment(worker_count(kwargs["train_distribute"]) > 1)
         _check(made._values)
         return made
+
+
+def worker_count(strategy: Any) -> int:
+    """How many processes a strategy, or None, keeps in step."""
+    extended = getattr(strategy, "extended", None)
+    return int(getattr(extended, "worker_count", 1))
 
 
 def chosen_device_fn(config: RunConfig) -> Any:

@@ -54,8 +54,12 @@ class TaskEnvironment:
     model_dir: str | None
 
 
-def read() -> TaskEnvironment:
+def read(in_step: bool = False) -> TaskEnvironment:
     """The environment of this process.
+
+    Args:
+        in_step: whether the workers keep in step by themselves: the first one is the chief of a cluster
+            without one.
 
     Raises:
         ValueError: TF_CONFIG is no JSON object, or contradicts itself.
@@ -70,7 +74,12 @@ def read() -> TaskEnvironment:
     chief = TaskType.MASTER if has_master else TaskType.CHIEF
     if has_master and TaskType.CHIEF in spec.jobs:
         raise ValueError("If `master` node exists in `cluster`, job `chief` is not supported.")
-    task_type, task_id = _task(spec, task, chief)
+    among_workers = in_step and not _count(spec, chief) and _count(spec, TaskType.WORKER) > 0
+    if among_workers:
+        chief = TaskType.WORKER
+    else:
+        _check_chief(spec, chief)
+    task_type, task_id = _task(spec, task)
     if task_type == TaskType.EVALUATOR:
         if has_master:
             raise ValueError("If `master` node exists in `cluster`, task_type `evaluator` is not supported.")
@@ -82,9 +91,9 @@ def read() -> TaskEnvironment:
         task_id=task_id,
         master=_target(spec, task_type, task_id),
         evaluation_master="",
-        is_chief=task_type == chief,
+        is_chief=task_type == chief and (not among_workers or task_id == min(spec.task_indices(chief))),
         num_ps_replicas=_count(spec, TaskType.PS),
-        num_worker_replicas=_count(spec, TaskType.WORKER) + 1,
+        num_worker_replicas=_count(spec, TaskType.WORKER) + (not among_workers),
         global_id_in_cluster=_global_id(spec, task_type, task_id, chief),
         **common,
     )
@@ -159,7 +168,7 @@ def _service(entries: dict[str, Any]) -> dict[str, Any] | None:
     return service
 
 
-def _task(spec: ClusterSpec, task: dict[str, Any], chief: str) -> tuple[str, int]:
+def _check_chief(spec: ClusterSpec, chief: str) -> None:
     count = _count(spec, chief)
     if not count:
         raise ValueError(
@@ -168,6 +177,9 @@ def _task(spec: ClusterSpec, task: dict[str, Any], chief: str) -> tuple[str, int
         )
     if count > 1:
         raise ValueError(f'The "cluster" in TF_CONFIG must have only one "{chief}" node.')
+
+
+def _task(spec: ClusterSpec, task: dict[str, Any]) -> tuple[str, int]:
     task_type, index = task.get("type"), task.get("index")
     if not task_type:
         raise ValueError('If "cluster" is set in TF_CONFIG, task type must be set.')
@@ -198,7 +210,7 @@ def _target(spec: ClusterSpec, task_type: str, task_id: int) -> str:
 
 def _global_id(spec: ClusterSpec, task_type: str, task_id: int, chief: str) -> int:
     """The chief first, then workers, then parameter servers, then other jobs by name."""
-    ordered = [job for job in (chief, TaskType.WORKER, TaskType.PS) if job in spec.jobs]
+    ordered = [job for job in dict.fromkeys((chief, TaskType.WORKER, TaskType.PS)) if job in spec.jobs]
     ordered += sorted(set(spec.jobs) - set(ordered))
     before = sum(spec.num_tasks(job) for job in ordered[: ordered.index(task_type)])
     return before + spec.task_indices(task_type).index(task_id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core.logging import info, warning
 from tensorfleet.estimator import input_fns, replicated
 from tensorfleet.estimator.mode_keys import ModeKeys
+from tensorfleet.estimator.run_config import RunConfig, worker_count
 from tensorfleet.estimator.spec import EstimatorSpec
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph import Graph
@@ -23,7 +24,6 @@ from tensorfleet.train.warm_starting import warm_start
 
 if TYPE_CHECKING:
     from tensorfleet.estimator.estimator import Estimator
-    from tensorfleet.estimator.run_config import RunConfig
 
 
 def train(
@@ -52,22 +52,29 @@ def train(
         _summarize_loss(spec.loss)
         _give_saver(spec, config)
         all_hooks: list[SessionRunHook] = [*hooks, NanTensorHook(spec.loss)]
+        in_step = worker_count(strategy) > 1
+        if in_step:
+            # First, as the others may read variables.
+            all_hooks.insert(0, strategy.make_session_run_hook())
         if config.log_step_count_steps:
             all_hooks.append(
                 LoggingTensorHook({"loss": spec.loss, "step": step}, every_n_iter=config.log_step_count_steps)
             )
         all_hooks += spec.training_hooks
-        chief_hooks = _chief_hooks(spec, config, all_hooks, listeners)
+        chief_hooks: list[SessionRunHook] = []
+        if config.is_chief or not in_step:
+            chief_hooks = _chief_hooks(spec, config, all_hooks, listeners)
         # The input comes first, as the hooks of a model may read from it, such as those of k-means.
         if config.is_chief:
             chief_hooks = [*input_hooks, *chief_hooks]
         else:
             all_hooks = [*input_hooks, *all_hooks]
         loss = None
+        # Where workers keep in step, each has all variables, and is the chief of its own session.
         with MonitoredTrainingSession(
             master=config.master,
-            is_chief=config.is_chief,
-            checkpoint_dir=config.model_dir,
+            is_chief=config.is_chief or in_step,
+            checkpoint_dir=config.model_dir if config.is_chief or not in_step else None,
             scaffold=spec.scaffold,
             hooks=all_hooks,
             chief_only_hooks=chief_hooks,

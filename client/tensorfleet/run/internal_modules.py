@@ -30,6 +30,7 @@ MODULES: dict[str, str] = {
     "python.ops.candidate_sampling_ops": "nn",
     "python.ops.check_ops": "tf debugging",
     "python.ops.clip_ops": "tf",
+    "python.ops.collective_ops": "ours.ops.collective.collective_ops",
     "python.ops.confusion_matrix": "tf math",
     "python.ops.control_flow_ops": "tf",
     "python.ops.ctc_ops": "nn",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.core.logging import info
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.array.indexed_slices import IndexedSlices
@@ -56,6 +57,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._replicas_to_aggregate = replicas_to_aggregate
         self._total_num_replicas = total
         self._tokens_per_step = max(total, replicas_to_aggregate)
+        info("SyncReplicasV2: replicas_to_aggregate=%s; total_num_replicas=%s", replicas_to_aggregate, total)
         self._variable_averages = variable_averages
         self._variables_to_average = variables_to_average
         self._gradients_applied = False

@@ -94,8 +94,12 @@ def test_a_job_that_is_not_in_the_cluster_names_those_that_are() -> None:
         tf.errors.InternalError, match=r'"wroker" was not .*ps, worker\. Did you mean "worker"'
     ):
         tf.train.Server(cluster, "wroker", 0)
-    with pytest.raises(tf.errors.InternalError, match=r'Task 2 was not defined in job "worker".* 0, 1'):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r'Task 2 was not defined in job "worker".* 0, 1'
+    ):
         tf.train.Server(cluster, "worker", 2)
+    with pytest.raises(tf.errors.NotFoundError, match=r"protocol 'pigeon'; take grpc or grpc\+stream"):
+        tf.train.Server(cluster, "worker", 1, protocol="pigeon")
 
 
 def test_an_example_is_its_users_program() -> None:

@@ -48,6 +48,7 @@ def test_indices_may_have_gaps() -> None:
             TypeError,
             "The tasks for job 'a' must be a list",
         ),
+        (lambda: ClusterSpec({"a": {"x": "y:1"}}), TypeError, "'a' must have integers for keys, not ['x']"),
         (lambda: ClusterSpec({"a": [3]}), TypeError, "Task address 3 must be bytes or unicode"),
         (lambda: ClusterSpec({3: ["x:1"]}), TypeError, "Job name 3 must be bytes or unicode"),
         (lambda: ClusterSpec(DENSE).num_tasks("b"), ValueError, "No such job in cluster: 'b'"),

@@ -54,6 +54,20 @@ def test_a_task_of_a_cluster(
     assert config.session_config.allow_soft_placement
 
 
+def test_the_first_of_workers_that_keep_in_step_is_the_chief(
+    configured: Any,
+) -> None:
+    for index in range(2):
+        value = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": index}}
+        with pytest.raises(ValueError, match='must have one "chief" node'):
+            configured(value)
+        spread = tf.distribute.experimental.MultiWorkerMirroredStrategy(devices=["/cpu:0"])
+        config = configured(value, train_distribute=spread)
+        expected = ("worker", index, f"grpc://{'ab'[index]}:1", "", not index, 0, 2, index)
+        assert told(config) == expected
+        assert told(config.replace(train_distribute=spread)) == expected
+
+
 def test_an_evaluator_stands_outside(configured: Any) -> None:
     config = configured({"cluster": CLUSTER, "task": {"type": "evaluator", "index": 1}})
     assert told(config) == ("evaluator", 1, "", "", False, 0, 0, None)

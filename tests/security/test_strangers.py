@@ -265,6 +265,12 @@ def test_a_client_asks_again_where_grpc_has_ended_its_call() -> None:
         endpoint = channel.endpoint()
         assert endpoint is not None
         assert (endpoint.task, full.asked) == ("t", 3)
+        full.asked = 0  # the same of later calls, also those without a limit
+        path = "/tensorfleet.FleetService/GetEndpoint"
+        assert channel.call(path, fleet_pb2.GetEndpointRequest(), fleet_pb2.Endpoint).task == "t"
+        full.asked = -10_000
+        with pytest.raises(tf.errors.CancelledError):
+            channel.call(path, fleet_pb2.GetEndpointRequest(), fleet_pb2.Endpoint, 1.0)
     finally:
         channel.close()
         server.stop(0).wait()

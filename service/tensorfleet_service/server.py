@@ -382,7 +382,8 @@ class TaskServer:
 
     def _check_callers(self) -> None:
         """Looks, now and then, at how many are connected by gRPC whom nobody knows."""
-        self._shedding.look()
+        if self._guard.enabled:  # else there are no strangers
+            self._shedding.look()
         seconds = self._grpc.check_callers()
         if not self._stopped.is_set():
             self._deadlines.after(seconds, self._check_callers)

@@ -38,6 +38,7 @@ from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
 from tensorfleet_service.net.peers import SHARES_GPUS, AnyPeer, Peers
+from tensorfleet_service.net.refusals import Refusals
 from tensorfleet_service.net.timeouts import ORPHAN_SECONDS
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.watchdog import Watchdog
@@ -50,6 +51,7 @@ from tensorfleet_service.rpc.health_service import HealthService
 from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.session_members import gather, is_final
+from tensorfleet_service.rpc.shedding import Shedding
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
 from tensorfleet_service.security import quotas
@@ -206,7 +208,8 @@ class TaskServer:
             connects=not 0 <= max_grpc_message < MESSAGE_BYTES,
         )
         hello = {"task": self.task, "incarnation": self._incarnation, SHARES_GPUS: True}
-        self._door = Door(self._guard, hello, self._admission)
+        refusals = Refusals()
+        self._door = Door(self._guard, hello, self._admission, refusals)
         self._listener: Listener | None = None
         if protocol != "grpc":
             self._listener = Listener(
@@ -217,6 +220,7 @@ class TaskServer:
                 self._accept,
                 self._admission,
                 self._guard,
+                refusals,
             )
             endpoint.stream_address.extend(self._listener.addresses)
         self._health_service = HealthService(self.health)
@@ -239,11 +243,14 @@ class TaskServer:
                 max_grpc_message,
                 self._guard,
                 self._greet,
+                refusals,
             )
         except errors.OpError:
             if self._listener is not None:
                 self._listener.close()
             raise
+        ports = [self._grpc.port] if self._listener is None else [self._grpc.port, self._listener.port]
+        self._shedding = Shedding(ports, refusals)
         self.address = f"{host}:{self._grpc.port}"
         self._lock = threading.Lock()
         self._started = False
@@ -384,6 +391,8 @@ class TaskServer:
 
     def _check_callers(self) -> None:
         """Looks, now and then, at how many are connected by gRPC whom nobody knows."""
+        if self._guard.enabled:  # else there are no strangers
+            self._shedding.look()
         seconds = self._grpc.check_callers()
         if not self._stopped.is_set():
             self._deadlines.after(seconds, self._check_callers)

@@ -186,6 +186,62 @@ def test_a_stranger_that_calls_and_calls_loses_its_connection(
             session.list_devices()
 
 
+class Rush:
+    """One stranger after another connects from 127.0.0.2, and asks for more than it may; bounded.
+
+    Attributes:
+        shed: set once the task's machine does not answer such a connection any more.
+    """
+
+    CONNECTIONS = 200_000
+
+    def __init__(self, port: int, says: bytes) -> None:
+        self._place = ("127.0.0.1", port)
+        self._says = says
+        self.shed = threading.Event()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Rush:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join(SECONDS)
+
+    def _run(self) -> None:
+        for _ in range(self.CONNECTIONS):
+            if self._stopped.is_set():
+                return
+            try:
+                with socket.create_connection(self._place, 0.5, ("127.0.0.2", 0)) as sock:
+                    sock.sendall(self._says)
+            except TimeoutError:
+                self.shed.set()
+            except OSError:
+                pass  # the task has ended the connection already
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="by a filter of Linux")
+@pytest.mark.parametrize("port", ["grpc", "stream"])
+def test_strangers_who_are_refused_and_refused_are_shed_before_they_keep_a_client_out(
+    task: Task, book: TokenBook, monkeypatch: pytest.MonkeyPatch, port: str
+) -> None:
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", port)
+    monkeypatch.setenv(settings.TOKEN, book.texts["alice"])
+    calls = b"".join(frame(1, 4, 2 * i + 1, CALL) for i in range(20))
+    place = task.port if port == "grpc" else int(task.stream_port)
+    with Rush(place, MAGIC + calls) as rush:
+        assert rush.shed.wait(SECONDS)
+        config = tf.ConfigProto(operation_timeout_in_ms=30_000)
+        for _ in range(3):
+            with tf.Session(task.target, config=config) as session:
+                assert session.run(tf.constant(2.0) * 3.0) == 6.0
+    # Once they are gone, whoever comes from there is heard again.
+    socket.create_connection(("127.0.0.1", place), SECONDS, ("127.0.0.2", 0)).close()
+
+
 def test_a_client_asks_again_where_grpc_has_ended_its_call() -> None:
     """As it does with anybody's calls while more of others wait than it keeps."""
 
@@ -209,6 +265,12 @@ def test_a_client_asks_again_where_grpc_has_ended_its_call() -> None:
         endpoint = channel.endpoint()
         assert endpoint is not None
         assert (endpoint.task, full.asked) == ("t", 3)
+        full.asked = 0  # the same of later calls, also those without a limit
+        path = "/tensorfleet.FleetService/GetEndpoint"
+        assert channel.call(path, fleet_pb2.GetEndpointRequest(), fleet_pb2.Endpoint).task == "t"
+        full.asked = -10_000
+        with pytest.raises(tf.errors.CancelledError):
+            channel.call(path, fleet_pb2.GetEndpointRequest(), fleet_pb2.Endpoint, 1.0)
     finally:
         channel.close()
         server.stop(0).wait()

@@ -44,6 +44,7 @@ _CHANNEL_OPTIONS = (
 )
 _PROBE_SECONDS = 1.0
 _AGAIN_SECONDS = 0.2
+_AGAIN_FOR_SECONDS = 30.0  # of calls without a limit of their own
 _ENDED_BY_GRPC = "CANCELLED"
 CREATE_GRACE_SECONDS = 5.0
 
@@ -91,9 +92,35 @@ class Channel:
     ) -> _Response:
         """Calls `/tensorflow.MasterService/METHOD`, or any other method by its whole path.
 
+        A call that gRPC has ended, unseen by the task, as too many of others' have come before it, is made
+        again: the task knows one that it has seen by its number, or the version of its graph.
+
         Args:
             wait: for so many seconds for a server that is not there yet, saying so in the log.
         """
+        end = time.monotonic() + (_AGAIN_FOR_SECONDS if timeout is None else timeout)
+        left = timeout
+        while True:
+            try:
+                return self._call(method, request, response, left, wait)
+            except errors.CancelledError as error:
+                now = time.monotonic()
+                if error.message != _ENDED_BY_GRPC or self._closed or now + 2 * _AGAIN_SECONDS >= end:
+                    raise
+            time.sleep(_AGAIN_SECONDS * (0.5 + random.random()))
+            if timeout is not None:
+                left = end - time.monotonic()
+                wait = None if wait is None else left
+
+    def _call(
+        self,
+        method: str,
+        request: Message,
+        response: type[_Response],
+        timeout: float | None,
+        wait: float | None,
+    ) -> _Response:
+        """Calls once."""
         path = method if method.startswith("/") else f"/tensorflow.MasterService/{method}"
         if self.security.tls is not None:
             self._renew()
@@ -119,7 +146,7 @@ class Channel:
             if audience and error.code() is grpc.StatusCode.UNAUTHENTICATED:
                 self._proven_to = 0
                 if self._audience(path) != audience:  # the task has restarted, and has done nothing yet
-                    return self.call(method, request, response, timeout, wait)
+                    return self._call(method, request, response, timeout, wait)
             raise running.lost or self._converted(error) from None
         except ValueError:
             if self._closed:
@@ -196,18 +223,9 @@ class Channel:
         if self.answered:
             return self.call(method, request, response, timeout)
         limit = connect_seconds(self._config)
-        end = time.monotonic() + (timeout or limit)
+        left = timeout or limit
         try:
-            while True:
-                try:
-                    left = max(end - time.monotonic(), _AGAIN_SECONDS)
-                    result = self.call(method, request, response, left, wait=left)
-                    break
-                except errors.CancelledError as error:
-                    # gRPC itself ends calls so, unseen by the task, where too many have come before them.
-                    if error.message != _ENDED_BY_GRPC or time.monotonic() + _AGAIN_SECONDS >= end:
-                        raise
-                    time.sleep(_AGAIN_SECONDS * (0.5 + random.random()))
+            result = self.call(method, request, response, left, wait=left)
         except errors.DeadlineExceededError as error:
             raise self._absent(limit, error) from None
         except errors.OpError as error:

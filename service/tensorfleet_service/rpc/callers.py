@@ -15,12 +15,14 @@ import socket
 import threading
 import time
 from collections import Counter
+from urllib.parse import unquote
 
 from tensorfleet_service.net import limits
+from tensorfleet_service.net.refusals import Refusals
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 0.5
 BUSY_SECONDS = 0.1  # time until the next check, while there are too many
 MAX_CALLS, CALLS_SECONDS = 32, 10.0  # of a connection of which no call was let in: for more it is ended
 _DESCRIPTORS = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
@@ -35,9 +37,11 @@ class Callers:
 
     Args:
         most: limit on strangers' connections.
+        refusals: counts those who are not let in.
     """
 
-    def __init__(self, most: int = limits.MAX_GRPC_STRANGERS) -> None:
+    def __init__(self, most: int = limits.MAX_GRPC_STRANGERS, refusals: Refusals | None = None) -> None:
+        self._refusals = refusals or Refusals()
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most = most if soft == resource.RLIM_INFINITY else max(min(most, soft // _FOR_STRANGERS), 1)
         self._lock = threading.Lock()
@@ -57,6 +61,10 @@ class Callers:
         """
         if self._heard.get(peer):
             return
+        if let_in:
+            self._refusals.let_in(_host(peer))
+        else:
+            self._refusals.note(_host(peer))
         with self._lock:
             self._heard[peer] = let_in
             if let_in or not port:
@@ -70,7 +78,7 @@ class Callers:
             if self._calls[peer] <= MAX_CALLS:
                 return
             del self._calls[peer]
-        for descriptor in _descriptors():
+        for descriptor in own_descriptors():
             place = _caller(descriptor, port)
             if place is not None and _name(place) == peer:
                 _end(descriptor, place)
@@ -78,7 +86,7 @@ class Callers:
 
     def look(self, port: int) -> float:
         """Ends connections of strangers if there are too many; returns the seconds until the next check."""
-        descriptors = _descriptors()
+        descriptors = own_descriptors()
         if len(descriptors) <= self._most and len(self._heard) < _REMEMBERED:
             return LOOK_SECONDS
         self._looks += 1
@@ -125,8 +133,8 @@ class Callers:
         return surplus
 
 
-def _descriptors() -> list[int]:
-    """Those of this process."""
+def own_descriptors() -> list[int]:
+    """The descriptors of this process."""
     try:
         return [int(name) for name in os.listdir(_DESCRIPTORS)]
     except OSError:  # such as without a free descriptor for the check
@@ -148,6 +156,11 @@ def _name(place: _Place) -> str:
     """A peer in the form that gRPC names it."""
     host, port = place
     return f"ipv6:%5B{host.replace('%', '%25')}%5D:{port}" if ":" in host else f"ipv4:{host}:{port}"
+
+
+def _host(peer: str) -> str:
+    """The address of a peer, given gRPC's name of it."""
+    return unquote(peer.partition(":")[2].rpartition(":")[0]).strip("[]")
 
 
 def _caller(descriptor: int, port: int) -> _Place | None:

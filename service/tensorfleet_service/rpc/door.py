@@ -20,6 +20,7 @@ from tensorfleet.wire.proof import accept_with_proof
 from tensorfleet.wire.tls import TlsConnection, TlsSocket
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.admission import Admission, client_of
+from tensorfleet_service.net.refusals import Refusals
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import Principal
 
@@ -51,10 +52,18 @@ class Door:
     Args:
         hello: this side's statement about itself.
         admission: counts connections.
+        refusals: counts those who are not let in.
     """
 
-    def __init__(self, guard: Guard, hello: dict[str, Any], admission: Admission | None = None) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        hello: dict[str, Any],
+        admission: Admission | None = None,
+        refusals: Refusals | None = None,
+    ) -> None:
         self._guard = guard
+        self._refusals = refusals or Refusals()
         self._admission = admission or Admission()
         self._hello = hello
 
@@ -62,7 +71,8 @@ class Door:
         """Greets whoever has connected; None, and no connection, for those who are not let in."""
         place = _place(sock)
         stranger = connection = Connection(sock)
-        self._admission.arrived(stranger, client_of(sock))
+        client = client_of(sock)
+        self._admission.arrived(stranger, client)
         end = time.monotonic() + HELLO_SECONDS
         try:
             sock.settimeout(HELLO_SECONDS)
@@ -70,6 +80,7 @@ class Door:
             sock.settimeout(HELLO_SECONDS)
             visitor = self._greet(connection, place, end)
             sock.settimeout(None)
+            self._refusals.let_in(client)
             return visitor
         except (errors.UnauthenticatedError, errors.PermissionDeniedError) as e:
             log.warning("a connection from %s was refused: %s", place, e.message)
@@ -85,6 +96,7 @@ class Door:
             connection.refuse(errors.InvalidArgumentError(None, None, f"The greeting is malformed: {e}"))
         finally:
             self._admission.gone(stranger)
+        self._refusals.note(client)
         return None
 
     def _encrypted(self, sock: Any, plain: Connection) -> Connection:

@@ -55,12 +55,13 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
         max_message: int,
         guard: Guard,
         connect: Callable[[ServedSocket], None] | None,
+        callers: Callers,
     ) -> None:
         self._pool = pool
         self._traffic = traffic
         self._guard = guard
         self._memory = RequestMemory(max_message)
-        self.callers = Callers()
+        self.callers = callers
         self.port = 0  # once it is known
         self._by_token: dict[Call, Reply] = {}  # the calls under way of those who have shown a token
         self._methods: dict[str, grpc.RpcMethodHandler] = {}

@@ -21,6 +21,8 @@ from tensorfleet.security.tls import certificates
 from tensorfleet.wire.grpc_socket import MESSAGE_BYTES
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.net import grpc_loop, limits
+from tensorfleet_service.net.refusals import Refusals
+from tensorfleet_service.rpc.callers import Callers
 from tensorfleet_service.rpc.grpc_calls import Methods, Prompt, Streams
 from tensorfleet_service.rpc.grpc_handlers import GrpcHandlers
 from tensorfleet_service.rpc.grpc_sockets import ServedSocket
@@ -48,6 +50,7 @@ class GrpcServer:
         guard: says who may call what; by default everybody may.
         connect: is given, on a thread of its own, each call that is a connection of the stream transport; if
             None, there are no such calls.
+        refusals: counts those who are not let in.
 
     Raises:
         UnknownError: the address cannot be bound.
@@ -63,6 +66,7 @@ class GrpcServer:
         max_message: int = -1,
         guard: Guard | None = None,
         connect: Callable[[ServedSocket], None] | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
         self._guard = guard or Guard()
         self.traffic = Traffic()
@@ -78,6 +82,7 @@ class GrpcServer:
             max_message,
             self._guard,
             connect,
+            Callers(refusals=refusals),
         )
         self._options = (
             ("grpc.max_receive_message_length", max_message),

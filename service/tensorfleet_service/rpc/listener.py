@@ -15,6 +15,7 @@ from typing import Any
 
 from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.admission import Admission
+from tensorfleet_service.net.refusals import Refusals
 from tensorfleet_service.rpc.door import Door, Visitor
 from tensorfleet_service.security.guard import Guard
 
@@ -40,6 +41,10 @@ class Listener:
         accept: called with each visitor that was let in, on a thread of its own; the connection ends when it
             returns, unless it was handed on.
         guard: decides who is let in; by default everybody.
+        refusals: counts those who are not.
+
+    Attributes:
+        port: that of TCP.
     """
 
     def __init__(
@@ -51,13 +56,15 @@ class Listener:
         accept: Accept,
         admission: Admission | None = None,
         guard: Guard | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
-        self._door = Door(guard or Guard(), hello, admission)
+        self._door = Door(guard or Guard(), hello, admission, refusals)
         self._accept = accept
         self._closed = threading.Event()
         tcp = _bound(host, port)
         self._sockets = [tcp]
-        self.addresses = [f"tcp:{advertised_host}:{tcp.getsockname()[1]}"]
+        self.port: int = tcp.getsockname()[1]
+        self.addresses = [f"tcp:{advertised_host}:{self.port}"]
         if sys.platform == "linux":
             name = f"tensorfleet-{hello['incarnation']:016x}"
             unix = socket.socket(socket.AF_UNIX)

@@ -81,7 +81,8 @@ def compute_weighted_loss(
     (`tf.losses.compute_weighted_loss`).
 
     Args:
-        losses: any shape.
+        losses: any shape, of a dtype that can be cast to float32, in which they are weighted and reduced;
+            the result has their dtype.
         weights: of rank 0, or of the rank of the losses, each size 1 or that of the losses.
         reduction: one of `Reduction`.
 
@@ -96,8 +97,9 @@ def compute_weighted_loss(
     ):
         losses = convert_to_tensor(losses)
         given = losses.dtype.base
-        values: Any = cast(losses, dtypes.float32) if given in (dtypes.float16, dtypes.bfloat16) else losses
-        factors: Any = cast(weights, values.dtype.base)
+        # TensorFlow weights in float32 whatever the dtype: integers have means, doubles lose digits.
+        values: Any = cast(losses, dtypes.float32)
+        factors: Any = cast(weights, dtypes.float32)
         loss = apply_one("Mul", values, factors)
         if reduction != Reduction.NONE:
             loss = reduce_sum(loss)
@@ -147,7 +149,8 @@ def _elementwise(
         if value is None:
             raise ValueError(f"Argument `{name}` must not be None.")
     with framework.name_scope(scope, default, [*values, rest[0]]) as full:
-        first, second = (cast(convert_to_tensor(value), dtypes.float32) for value in values)
+        # The second is cast first, as that numbers the names of the casts in TensorFlow's graph.
+        second, first = (cast(value, dtypes.float32) for value in reversed(values))
         second.get_shape().assert_is_compatible_with(first.get_shape())
         return compute_weighted_loss(loss(first, second), rest[0], full, rest[1], rest[2])
 
@@ -338,7 +341,7 @@ def softmax_cross_entropy(
         labels: Any = cast(onehot_labels, logits.dtype.base)
         logits.get_shape().assert_is_compatible_with(labels.get_shape())
         if label_smoothing > 0:
-            classes: Any = cast(shape(labels)[1], logits.dtype.base)
+            classes: Any = cast(shape(labels)[-1], logits.dtype.base)
             part = label_smoothing / classes
             labels = labels * (1 - label_smoothing) + part
         labels = apply_one("StopGradient", labels, name="labels_stop_gradient")

@@ -13,11 +13,12 @@ from tensorfleet.ops.array.constants import fill, ones_like
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.padding import tile
 from tensorfleet.ops.array.selection import top_k
-from tensorfleet.ops.array.shaping import expand_dims, shape, size
+from tensorfleet.ops.array.shaping import expand_dims, rank, shape, size
 from tensorfleet.ops.array.sparse_elements import sparse_retain
 from tensorfleet.ops.array.sparse_parts import sparse_concat, sparse_reshape
 from tensorfleet.ops.array.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.data_flow.sets import set_difference, set_intersection, set_size
 from tensorfleet.ops.debugging.weights import assert_broadcastable, broadcast_weights
 from tensorfleet.ops.math.comparison import equal
@@ -37,15 +38,22 @@ def _with_classes(labels: Any, predictions: Any) -> Any:
     """Labels with a last dimension for the classes of one example, which those of one class each may lack."""
     labels = convert_to_tensor_or_sparse_tensor(labels)
     ranks = labels.get_shape().ndims, predictions.get_shape().ndims
-    if None in ranks or ranks[0] == ranks[1]:
+
+    def longer() -> Any:
+        if isinstance(labels, SparseTensor):
+            return sparse_reshape(labels, concat([labels.dense_shape, cast([1], dtypes.int64)], 0))
+        return expand_dims(labels, -1)
+
+    if None in ranks:
+        ndim = size(labels.dense_shape) if isinstance(labels, SparseTensor) else rank(labels)
+        return cond(equal(rank(predictions), ndim + 1), longer, lambda: labels)
+    if ranks[0] == ranks[1]:
         return labels
     if ranks[0] != ranks[1] - 1:
         raise ValueError(
             f"Unexpected labels shape {labels.get_shape()} for predictions shape {predictions.get_shape()}."
         )
-    if isinstance(labels, SparseTensor):
-        return sparse_reshape(labels, concat([labels.dense_shape, cast([1], dtypes.int64)], 0))
-    return expand_dims(labels, -1)
+    return longer()
 
 
 def _of_class(ids: Any, class_id: int | None) -> Any:
@@ -214,8 +222,10 @@ def _repeated(labels: Any, k: int) -> Any:
         sizes: Any = labels.dense_shape
         apart = sparse_reshape(labels, concat([sizes[:-1], cast([1], dtypes.int64), sizes[-1:]], 0))
         return sparse_concat(-2, [apart] * k)
-    ndim = labels.ndim
-    return tile(expand_dims(labels, -2), [1] * (ndim - 1) + [k, 1])
+    rows = expand_dims(labels, -2)
+    if labels.ndim is not None:
+        return tile(rows, [1] * (labels.ndim - 1) + [k, 1])
+    return tile(rows, concat([ones_like(shape(labels))[:-1], [k, 1]], 0))
 
 
 def _relevant(labels: Any, k: int) -> Any:

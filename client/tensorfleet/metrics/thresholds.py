@@ -121,8 +121,8 @@ def auc(
         num_thresholds: the number of evenly spaced thresholds.
         thresholds: the thresholds, between 0 and 1, instead of their number.
         curve: "ROC", or "PR" for precision over recall.
-        summation_method: "trapezoidal", "minoring", "majoring", or for PR "careful_interpolation" (Davis
-            and Goadrich, 2006), as precision is not linear between two points.
+        summation_method: "trapezoidal", "minoring", "majoring", or "careful_interpolation" (Davis and
+            Goadrich, 2006), as precision is not linear between two points; for ROC that is "trapezoidal".
 
     Raises:
         ValueError: an unknown curve or method.
@@ -132,8 +132,8 @@ def auc(
         if curve not in ("ROC", "PR"):
             raise ValueError(f"Curve must be either ROC or PR. Curve {curve} is unknown.")
         methods = ("trapezoidal", "minoring", "majoring", "careful_interpolation")
-        if summation_method not in methods or (summation_method == methods[-1] and curve == "ROC"):
-            raise ValueError(f"Invalid summation_method: {summation_method} for the curve {curve}")
+        if summation_method not in methods:
+            raise ValueError(f"Invalid summation_method: {summation_method}")
         points = (
             grid(num_thresholds)
             if thresholds is None
@@ -147,7 +147,7 @@ def auc(
 
 def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
     tp, fn, tn, fp = (counts[kind] for kind in ("tp", "fn", "tn", "fp"))
-    if method == "careful_interpolation":
+    if method == "careful_interpolation" and curve == "PR":
         return _interpolated(tp, fp, fn, name)
     rate = (tp + _EPSILON) / (tp + fn + _EPSILON)
     x, y = (
@@ -157,7 +157,7 @@ def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
     )
     width = x[:-1] - x[1:]
     left, right = y[:-1], y[1:]
-    if method == "trapezoidal":
+    if method in ("trapezoidal", "careful_interpolation"):
         height = (left + right) / 2.0
     else:
         height = apply_one("Minimum" if method == "minoring" else "Maximum", left, right)

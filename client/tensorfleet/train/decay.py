@@ -280,4 +280,7 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
             below = apply_one("LessEqual", x, cast(limit, x.dtype.base))
             result = apply_one("SelectV2", below, choice, result)
         # Selections cost a step less than the nested conditionals of TensorFlow's graph.
-        return apply_one("Identity", result, name="case/cond/Merge")
+        merged = apply_one("Identity", result, name="case/cond/Merge")
+        if all(choice.dims == () for choice in choices):
+            merged.set_shape([])
+        return merged

@@ -20,7 +20,8 @@ def replaced(text: bytes, pattern: bytes, rewrite: bytes, everywhere: bool = Tru
     ("text", "pattern", "rewrite", "result"),
     [
         ("abc", "b", r"[\0]", "a[b]c"),
-        ("abc", "(b)", r"\2", "abc"),
+        ("abc", "(b)", r"\2", "ac"),
+        ("abc", "(b)", r"x\2y", "axyc"),
         ("abc", "(b)", "\\", "ac"),
         ("abc", "(b)", r"\x", "ac"),
         ("abc", "b", r"\\n", r"a\nc"),

@@ -92,11 +92,16 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
         source = value.dtype.base
-        least = _within(source, max(source.min, target.min), target.min)
-        greatest = _within(source, min(source.max, target.max), target.max)
-        raised = apply_one("Maximum", value, convert_to_tensor(least, source))
-        clamped = apply_one("Minimum", raised, convert_to_tensor(greatest, source))
-        return cast(clamped, target, scope)
+        # Between floating-point dtypes only where the target's range is narrower: infinities stay infinite.
+        is_bound = not (source.is_floating and target.is_floating)
+        if is_bound or source.min < target.min:
+            least = _within(source, max(source.min, target.min), target.min)
+            value = apply_one("Maximum", value, convert_to_tensor(least, source))
+        if is_bound or source.max > target.max:
+            greatest = _within(source, min(source.max, target.max), target.max)
+            value = apply_one("Minimum", value, convert_to_tensor(greatest, source))
+        result: Tensor = cast(value, target, scope)
+        return result
 
 
 def _within(source: DType, limit: Any, bound: Any) -> np.generic:

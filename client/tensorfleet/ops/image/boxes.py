@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
@@ -236,6 +236,15 @@ def non_max_suppression_with_scores(
         return made[0], made[1]
 
 
+class NonMaxSuppressionV4(NamedTuple):
+    """What `tf.image.non_max_suppression_padded` returns for boxes without a batch."""
+
+    selected_indices: Tensor
+    """[chosen] or [max_output_size], int32."""
+    valid_outputs: Tensor
+    """A scalar, int32: how many of them are chosen."""
+
+
 def non_max_suppression_padded(
     boxes: Any,
     scores: Any,
@@ -274,7 +283,7 @@ def non_max_suppression_padded(
             return made[0], made[1]
 
         if boxes.dims is None or len(boxes.dims) <= 2:
-            return choose((boxes, scores))
+            return NonMaxSuppressionV4(*choose((boxes, scores)))
         if not pad_to_max_output_size:
             raise ValueError("'pad_to_max_output_size' (value False) must be True for batched input")
         batch = shape(boxes)[:-2]

@@ -11,7 +11,7 @@ from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.rearranging import reverse, transpose as transposed
-from tensorfleet.ops.array.shaping import rank, reshape, shape
+from tensorfleet.ops.array.shaping import reshape, shape
 from tensorfleet.ops.control_flow.control_flow import case, cond
 from tensorfleet.ops.image.checks import checked, shape_text
 from tensorfleet.ops.math.arithmetic import mod
@@ -21,11 +21,11 @@ from tensorfleet.ops.random.random_ops import random_uniform
 
 
 def _by_rank(image: Tensor, single: Callable[[], Tensor], batch: Callable[[], Tensor]) -> Tensor:
-    """`single` or `batch` applied to the image, by its rank; chosen in the run if that is unknown."""
+    """`single` or `batch` applied to the image, by its rank; one of unknown rank is a single one, so that the
+    rank of the result is known, which `tf.image.resize_images` and others ask for."""
     dims = image.dims
     if dims is None:
-        result: Tensor = cond(equal(rank(image), 3), single, batch)
-        return result
+        return single()
     if len(dims) not in (3, 4):
         raise ValueError(f"'image' (shape {shape_text(image)}) must have either 3 or 4 dimensions.")
     return single() if len(dims) == 3 else batch()

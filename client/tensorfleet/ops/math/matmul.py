@@ -220,7 +220,18 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
             return product
         if isinstance(shape, np.ndarray):
             shape = constant_node(shape, "shape")
-        return apply_one("Reshape", product, shape, name=scope)
+        result = apply_one("Reshape", product, shape, name=scope)
+        free = _free_dims(a, a_axes), _free_dims(b, b_axes)
+        if free[0] is not None and free[1] is not None:
+            result.set_shape(free[0] + free[1])
+        return result
+
+
+def _free_dims(x: Tensor, axes: list[int] | Tensor) -> list[int | None] | None:
+    """The sizes of the axes that are not summed, where it is known which these are."""
+    if x.dims is None or isinstance(axes, Tensor):
+        return None
+    return [d for i, d in enumerate(x.dims) if i not in axes]
 
 
 def _paired_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int] | Tensor, list[int] | Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -59,10 +59,11 @@ def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
         InvalidArgumentError: the pattern is no regular expression.
     """
     regex = compiled(pattern)
-    parts = list(_parts(rewrite))
-    highest = max((part for part in parts if isinstance(part, int)), default=0)
-    if highest > regex.groups:  # RE2 leaves such a text as it is
+    parts, is_whole = _parts(rewrite)
+    if not (is_whole or everywhere):  # RE2 leaves the text as it is
         return lambda text: text
+    # A group that the pattern lacks is empty.
+    parts = [part for part in parts if isinstance(part, bytes) or part <= regex.groups]
 
     def replace(text: bytes) -> bytes:
         out: list[bytes] = []
@@ -91,19 +92,19 @@ def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
     return replace
 
 
-def _parts(rewrite: bytes) -> Iterator[bytes | int]:
-    """The texts and groups that a replacement is made of; what follows a mistake in it is left out."""
+def _parts(rewrite: bytes) -> tuple[list[bytes | int], bool]:
+    """The texts and groups that a replacement is made of, up to a mistake in it; whether there is none."""
     pieces = rewrite.split(b"\\")
-    yield pieces[0]
+    parts: list[bytes | int] = [pieces[0]]
     rest = iter(pieces[1:])
     for piece in rest:
         if piece[:1].isdigit():
-            yield int(piece[:1])
-            yield piece[1:]
+            parts += [int(piece[:1]), piece[1:]]
         elif not piece and (after := next(rest, None)) is not None:
-            yield b"\\" + after
+            parts.append(b"\\" + after)
         else:
-            return
+            return parts, False
+    return parts, True
 
 
 def _character(text: bytes, begin: int) -> int:

@@ -137,11 +137,20 @@ def string_split(node: KernelNode) -> Kernel:
 def string_split_v2(node: KernelNode) -> Kernel:
     limit = node.attrs["maxsplit"]
 
+    def words(text: bytes) -> Iterable[list[bytes]]:
+        """Up to `limit` words and what follows, which is kept where it is empty, too, unlike Python's."""
+        if not limit:
+            return [[text]]
+        parts = list(split_text(text, None, limit))
+        return [*parts, [b""]] if sum(map(len, parts)) == limit else parts
+
     def run(texts: Any, sep: Any) -> Any:
         if sep.ndim:
             raise invalid(f"sep must be a scalar, got shape: {shape_text(sep.shape)}")
-        sign = sep.item() or None
-        return _parts(texts, lambda text: split_text(text, sign, limit))
+        sign = sep.item()
+        if sign or limit < 0:
+            return _parts(texts, lambda text: split_text(text, sign or None, limit))
+        return _parts(texts, words)
 
     return run
 

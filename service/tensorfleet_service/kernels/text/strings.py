@@ -176,6 +176,9 @@ def _joined(row: Any, separator: bytes) -> list[bytes]:
     return [separator.join(row[i : i + PART].tolist()) for i in range(0, row.size, PART)]
 
 
+_FILLS = ("", " ", "+", "-", "0", "#")
+
+
 @array_kernel("AsString")
 def as_string(node: KernelNode) -> Kernel:
     dtype: DType = node.attrs["T"]
@@ -193,6 +196,8 @@ def _formatter(dtype: DType, attrs: dict[str, Any]) -> Callable[[Any], str]:
         raise invalid("Cannot select both scientific and shortest notation")
     if len(fill) > 1:
         raise invalid(f"Fill string must be one or fewer characters: {fill}")
+    if fill not in _FILLS:
+        raise invalid(f'Fill argument not supported: "{fill}"')
     if not is_float and (precision >= 0 or attrs["scientific"] or attrs["shortest"]):
         kind = "precision" if precision >= 0 else "scientific and shortest format"
         raise invalid(f"{kind} not supported for datatype {dtype.name}")
@@ -389,6 +394,8 @@ def decode_base64(node: KernelNode) -> Kernel:
     def decode(item: bytes) -> bytes:
         if len(item) % 4 == 1 and b"=" not in item[:-1]:
             raise invalid("Base64 string length cannot be 1 modulo 4.")
+        if b"+" in item or b"/" in item:  # of the alphabet that is not for URLs
+            raise invalid("Invalid character found in base64.")
         padded = item if item.endswith(b"=") else item + b"=" * (-len(item) % 4)
         if padded.find(b"=", 0, -2) >= 0:  # an end in the middle
             raise invalid("Invalid character found in base64.")

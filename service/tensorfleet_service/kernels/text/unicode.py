@@ -21,6 +21,8 @@ _MARK = "\udc80"
 """Stands for bytes that are not valid text: no encoding of Unicode has this character."""
 _SURROGATES = (0xD800, 0xDFFF)
 _LAST = 0x10FFFF
+_BIG_ENDIAN = {name: codecs.lookup(f"{name}-be") for name in ("utf-16", "utf-32")}
+_MARKS_OF_ORDER = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _CONTROLS = 32
 
 
@@ -88,13 +90,16 @@ class Decoder:
 
     def _points(self, text: bytes) -> tuple[Any, Any]:
         _faults.spans = []
-        decoded = self._codec.decode(text, "tensorfleet.mark")[0]
+        codec = self._codec
+        if codec.name in _BIG_ENDIAN and not text.startswith(_MARKS_OF_ORDER):
+            codec = _BIG_ENDIAN[codec.name]  # as in ICU; Python takes the machine's order
+        decoded = codec.decode(text, "tensorfleet.mark")[0]
         spans = _faults.spans
         points = np.frombuffer(decoded.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
         wrong = points == ord(_MARK)
         if wrong.any() and self._errors == b"strict":
             raise invalid("Invalid formatting on input string")
-        lengths = self._lengths(points, decoded)
+        lengths = _lengths(codec, points, decoded)
         lengths[wrong] = [end - begin for begin, end in spans]
         starts = np.cumsum(lengths) - lengths
         if self._controls:
@@ -104,19 +109,19 @@ class Decoder:
         points[wrong] = self._replacement
         return points, starts
 
-    def _lengths(self, points: Any, decoded: str) -> Any:
-        """The bytes of each character in the encoding."""
-        match self._codec.name:
-            case "utf-8":
-                return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
-            case "utf-16-be" | "utf-16-le":
-                return 2 + 2 * (points >= 0x10000)
-            case "utf-32-be" | "utf-32-le":
-                return np.full(len(points), 4)
-            case "ascii" | "iso8859-1" | "cp1252":
-                return np.ones(len(points), np.int64)
-        encode = self._codec.encode
-        return np.array([0 if c == _MARK else len(encode(c)[0]) for c in decoded], np.int64)
+
+def _lengths(codec: Any, points: Any, decoded: str) -> Any:
+    """The bytes of each character in the encoding."""
+    match codec.name:
+        case "utf-8":
+            return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+        case "utf-16-be" | "utf-16-le":
+            return 2 + 2 * (points >= 0x10000)
+        case "utf-32-be" | "utf-32-le":
+            return np.full(len(points), 4)
+        case "ascii" | "iso8859-1" | "cp1252":
+            return np.ones(len(points), np.int64)
+    return np.array([0 if c == _MARK else len(codec.encode(c)[0]) for c in decoded], np.int64)
 
 
 def _code_point(number: int) -> int:

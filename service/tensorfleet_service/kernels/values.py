@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -145,6 +146,17 @@ MOST_NUMBERS = 1 << 12
 
 The product of a million numbers has as many digits, and takes minutes.
 """
+
+
+MAX_NAME = 1 << 16
+"""Limit on the bytes of the name of a tensor in a file, or of what is written for a part of it."""
+
+
+def name_text(name: bytes) -> str:
+    """A name of a tensor in a file. Raises InvalidArgumentError for one that no tensor has."""
+    if len(name) > MAX_NAME:
+        raise invalid(f"A name in a checkpoint of {len(name)} bytes is too long: {MAX_NAME} bytes at most")
+    return os.fsdecode(name)
 
 
 def ints(value: Any) -> list[Any]:

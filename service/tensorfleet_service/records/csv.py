@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet.records.compression import Readable
 from tensorfleet.records.tfrecord import BUFFER
 from tensorfleet_service.records.columns import object_array
@@ -129,7 +130,7 @@ class Format:
             return _number(field, dtype)
         except ValueError:
             name = {dtypes.float32: "float", dtypes.float64: "double"}.get(dtype, dtype.name)
-            text = field.decode("utf-8", "backslashreplace")
+            text = excerpt(field)
             raise _invalid(f"Field {place} in record{where} is not a valid {name}: {text}") from None
 
 

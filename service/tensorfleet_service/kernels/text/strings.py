@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors, string_arrays
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import (
     STRINGS_PART as PART,
@@ -111,7 +112,7 @@ def _too_long(item: bytes) -> errors.OpError:
 
 
 def _text(attr: bytes) -> str:
-    return attr.decode("utf-8", "backslashreplace")
+    return excerpt(attr)
 
 
 @array_kernel("StringJoin")

@@ -24,6 +24,7 @@ from tensorfleet_service.kernels.values import (
     shape_text,
     string_array,
 )
+from tensorfleet_service.records.csv import MAX_DIGITS
 from tensorfleet_service.threads.running import check as check_step
 
 TEXT_PART = 3 << 20
@@ -34,9 +35,6 @@ WORDS_PART = 1 << 20
 
 SHOWN = 200
 """Number of bytes of a text that an error shows."""
-
-MAX_DIGITS = 1 << 16
-"""Limit on the characters of a number's text."""
 
 MAX_WIDTH = 1 << 16
 """Limit on the characters to which a number is padded."""

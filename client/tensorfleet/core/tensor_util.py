@@ -28,6 +28,7 @@ __all__ = [
     "elements_proto",
     "make_ndarray",
     "make_tensor_proto",
+    "message_array",
     "put",
     "string_bytes",
     "strings_from_bytes",
@@ -37,6 +38,7 @@ __all__ = [
 _MAX_ELEMENTS = 2**63 - 1
 _LARGE = 1 << 20  # bytes
 _PART = 1 << 16  # numbers or strings that are taken at a time
+_MESSAGES = 1 << 12  # that are taken at a time
 _COPIES = 3  # of a tensor: its bytes, those in the message, and those in a message around it
 _MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
 
@@ -230,17 +232,26 @@ def _variants(tensor: TensorProto) -> np.ndarray[Any, Any]:
     """An object array of the messages of variants."""
     dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
     count = _count(dims, tensor.tensor_shape.unknown_rank)
-    messages: list[Any] = list(tensor.variant_val)
     if tensor.tensor_content:
         parts = strings_from_bytes(tensor.tensor_content, count).tolist()
         try:
-            messages = [VariantTensorDataProto.FromString(part) for part in parts]
+            messages = string_arrays.vector([VariantTensorDataProto.FromString(part) for part in parts])
         except DecodeError as e:
             raise ValueError(f"The content of a tensor of variants is damaged: {e}") from None
+    else:
+        messages = message_array(tensor.variant_val)
     # One does not stand for several: each would be decoded, from a message of a few bytes.
     if len(messages) != count:
         raise ValueError(f"{len(messages)} messages are not the {count} variants of {format_dims(dims)}")
-    return string_arrays.vector(messages).reshape(dims)
+    return messages.reshape(dims)
+
+
+def message_array(messages: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """An object array of the messages in a field."""
+    result = string_arrays.empty(len(messages))
+    for begin in range(0, len(messages), _MESSAGES):  # what stands for one is made when it is taken
+        result[begin : begin + _MESSAGES] = messages[begin : begin + _MESSAGES]
+    return result
 
 
 def _tensor_type(enum: int) -> DType:

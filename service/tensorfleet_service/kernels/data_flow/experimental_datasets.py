@@ -238,6 +238,7 @@ def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
     pool = library_of(node).pool
 
     def run(dataset: Dataset, *inputs: Any) -> Future:
+        pool.check_room()
         elements = Run(pool)
         future = Future(lambda _: elements.close())
 

@@ -149,14 +149,19 @@ The product of a million numbers has as many digits, and takes minutes.
 
 
 MAX_NAME = 1 << 16
-"""Limit on the bytes of the name of a tensor in a file, or of what is written for a part of it."""
+"""Limit on the bytes of a name in a file: of a tensor, of a part of it, of a summary."""
 
 
 def name_text(name: bytes) -> str:
     """A name of a tensor in a file. Raises InvalidArgumentError for one that no tensor has."""
-    if len(name) > MAX_NAME:
-        raise invalid(f"A name in a checkpoint of {len(name)} bytes is too long: {MAX_NAME} bytes at most")
+    check_name(name)
     return os.fsdecode(name)
+
+
+def check_name(name: bytes) -> None:
+    """Raises InvalidArgumentError for what is too long for a name in a file."""
+    if len(name) > MAX_NAME:
+        raise invalid(f"A name of {len(name)} bytes is too long: {MAX_NAME} bytes at most")
 
 
 def ints(value: Any) -> list[Any]:

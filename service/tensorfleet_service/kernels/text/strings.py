@@ -377,8 +377,8 @@ def decode_raw(node: KernelNode) -> Kernel:
 @array_kernel("EncodeBase64")
 def encode_base64(node: KernelNode) -> Kernel:
     encode = base64.urlsafe_b64encode
-    whole = _by_parts(encode)
-    return _each(whole if node.attrs["pad"] else lambda item: whole(item).rstrip(b"="))
+    # Only the last part has padding.
+    return _each(_by_parts(encode if node.attrs["pad"] else lambda part: encode(part).rstrip(b"=")))
 
 
 @array_kernel("DecodeBase64")

@@ -13,6 +13,7 @@ NUMBERS = {
     "TENSORFLEET_QUOTA_IDLE_SECONDS": ("a number of seconds, 0 or more", 0.0, False),
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MAX_THREADS": ("a number of threads, 8 or more", 8, True),
     "TENSORFLEET_MAX_EARLY_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_CONNECTIONS": ("a number of connections, 1 or more", 1, True),
     "TENSORFLEET_MAX_CLIENT_CONNECTIONS": ("a number of connections, 1 or more", 1, True),

@@ -19,6 +19,26 @@ WriteMode = Literal["wb", "ab", "xb"]
 MAX_PATH_BYTES = 4096
 
 
+_FILE = "file://"
+
+
+def path_of(name: bytes) -> str:
+    """The path, or address, that a program gives as bytes.
+
+    Raises:
+        InvalidArgumentError: no file can have it, being so long.
+    """
+    if len(name) > MAX_PATH_BYTES + len(_FILE):
+        raise _no_name(os.fsdecode(name[:80]), len(name))
+    return os.fsdecode(name)
+
+
+def _no_name(beginning: str, size: int) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        None, None, f"No file can have the name {beginning!r}, of {size} characters"
+    )
+
+
 def local_path(text: str) -> str:
     """The path in this machine's file system of a path or `file://` address.
 
@@ -26,6 +46,8 @@ def local_path(text: str) -> str:
         UnimplementedError: it is one of another file system, such as `gs://bucket/file`.
         InvalidArgumentError: no file can have it.
     """
+    if len(text) > MAX_PATH_BYTES + len(_FILE):
+        raise _no_name(text[:80], len(text))
     scheme, found, rest = text.partition("://")
     if found and "/" not in scheme:
         if scheme != "file":
@@ -36,9 +58,7 @@ def local_path(text: str) -> str:
             )
         text = rest
     if "\0" in text or len(os.fsencode(text)) > MAX_PATH_BYTES:
-        raise errors.InvalidArgumentError(
-            None, None, f"No file can have the name {text[:80]!r}, of {len(text)} characters"
-        )
+        raise _no_name(text[:80], len(text))
     return text
 
 

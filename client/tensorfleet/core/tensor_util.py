@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes, string_arrays
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import bytes_of
 from tensorfleet.core.shapes import format_dims, to_proto as _shape_proto
 from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
 from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
@@ -28,7 +29,9 @@ __all__ = [
     "elements_proto",
     "make_ndarray",
     "make_tensor_proto",
+    "message_array",
     "put",
+    "serialized",
     "string_bytes",
     "strings_from_bytes",
     "to_proto",
@@ -37,6 +40,11 @@ __all__ = [
 _MAX_ELEMENTS = 2**63 - 1
 _LARGE = 1 << 20  # bytes
 _PART = 1 << 16  # numbers or strings that are taken at a time
+_MESSAGES = 1 << 12  # that are taken at a time
+_CONTENT_TAG, _STRING_TAG = (
+    bytes((TensorProto.DESCRIPTOR.fields_by_name[name].number << 3 | 2,))
+    for name in ("tensor_content", "string_val")
+)
 _COPIES = 3  # of a tensor: its bytes, those in the message, and those in a message around it
 _MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
 
@@ -155,7 +163,32 @@ def _content(array: np.ndarray[Any, Any] | np.generic, dt: DType) -> bytes:
         array = array.astype(dt.np)
     if array.nbytes >= _LARGE:
         np.empty(_COPIES * array.nbytes, np.uint8)  # raises MemoryError; without memory protobuf crashes
+        return bytes_of(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return array.tobytes()
+
+
+def serialized(array: np.ndarray[Any, Any] | np.generic) -> bytes:
+    """As `to_proto(array).SerializeToString()`, which copies a large array twice, each time by one call.
+
+    Raises as `to_proto`.
+    """
+    dt = dtypes.from_numpy(array.dtype)
+    repeats = array.size > 1 and not any(array.strides)
+    is_text = dt is dtypes.string and array.size and isinstance(np.asarray(array).flat[0], (bytes, str))
+    if repeats or not (is_text or (dt is not dtypes.string and array.nbytes >= _LARGE)):
+        return bytes(to_proto(array).SerializeToString())
+    parts = [_message(dt, array.shape).SerializeToString()]
+    if is_text:
+        flat = np.asarray(array).ravel()
+        for begin in range(0, flat.size, _PART):
+            pieces: list[bytes] = []
+            for item in map(as_bytes, flat[begin : begin + _PART].tolist()):
+                pieces += (_STRING_TAG, _varint(len(item)), item)
+            parts.append(b"".join(pieces))
+    else:
+        content = _content(array, dt)
+        parts += (_CONTENT_TAG, _varint(len(content)), content)
+    return b"".join(parts)
 
 
 def put(array: np.ndarray[Any, Any] | np.generic, proto: TensorProto) -> bool:
@@ -230,17 +263,26 @@ def _variants(tensor: TensorProto) -> np.ndarray[Any, Any]:
     """An object array of the messages of variants."""
     dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
     count = _count(dims, tensor.tensor_shape.unknown_rank)
-    messages: list[Any] = list(tensor.variant_val)
     if tensor.tensor_content:
         parts = strings_from_bytes(tensor.tensor_content, count).tolist()
         try:
-            messages = [VariantTensorDataProto.FromString(part) for part in parts]
+            messages = string_arrays.vector([VariantTensorDataProto.FromString(part) for part in parts])
         except DecodeError as e:
             raise ValueError(f"The content of a tensor of variants is damaged: {e}") from None
+    else:
+        messages = message_array(tensor.variant_val)
     # One does not stand for several: each would be decoded, from a message of a few bytes.
     if len(messages) != count:
         raise ValueError(f"{len(messages)} messages are not the {count} variants of {format_dims(dims)}")
-    return string_arrays.vector(messages).reshape(dims)
+    return messages.reshape(dims)
+
+
+def message_array(messages: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """An object array of the messages in a field."""
+    result = string_arrays.empty(len(messages))
+    for begin in range(0, len(messages), _MESSAGES):  # what stands for one is made when it is taken
+        result[begin : begin + _MESSAGES] = messages[begin : begin + _MESSAGES]
+    return result
 
 
 def _tensor_type(enum: int) -> DType:

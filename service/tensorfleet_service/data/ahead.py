@@ -151,6 +151,8 @@ class Ahead(Position):
         with self._changed:
             slot = self._take()
             if slot is None:
+                if not self._tasks:
+                    self._run.pool.check_room()
                 self._listener = listener
                 return PENDING
         return self._open(slot)
@@ -175,6 +177,8 @@ class Ahead(Position):
         is_due = found is None or len(slots) <= self._size // 2
         if is_due and not self._ended and self._tasks < self._width:
             for _ in range(min(self._width - self._tasks, self._size - len(slots))):
+                if not self._run.pool.has_room:
+                    break  # whoever takes the next element makes it
                 self._tasks += 1
                 self._run.pool.submit(self._work)
         return found

@@ -226,8 +226,11 @@ class _Place:
                 return _given(self._unclaimed.popleft())
             if self._busy:
                 return self._stand_in_line()
+            is_served = self._blocks and self._poll is None
+            if is_served:
+                self._pool.check_room()
             self._busy = True
-            future = self._stand_in_line() if self._blocks and self._poll is None else None
+            future = self._stand_in_line() if is_served else None
         if future is not None:
             self._pool.submit(self._serve)
             return future

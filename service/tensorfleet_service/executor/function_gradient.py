@@ -48,8 +48,8 @@ def gradient_body(nodes: Sequence[Node], function: str) -> list[Node]:
     args = [node for node in nodes if node.op == "_Arg"]
     results = [node for node in nodes if node.op == "_Retval"]
     inner = [node for node in nodes if node.op not in ("_Arg", "_Retval")]
-    for node in args:
-        if node.attrs["index"] != args.index(node):
+    for i, node in enumerate(args):
+        if node.attrs["index"] != i:
             raise errors.InternalError(None, None, f"The arguments of {function} are out of order")
     graph = Graph()
     try:
@@ -72,7 +72,8 @@ def _differentiated(
     xs = [placeholder(node.attrs["T"], None, f"argument_{i}") for i, node in enumerate(args)]
     sources = [node.inputs[0] for node in results]
     names = [f"{source.name}:{index}" for source, index in sources]
-    own = [name for name in names if name.rpartition(":")[0] not in {node.name for node in args}]
+    arguments = {node.name for node in args}
+    own = [name for name in names if name.rpartition(":")[0] not in arguments]
     for node in inner:
         if node.op in _CALLS:
             node.attrs["_gradient_op_type"] = _CALL_GRADIENT.encode()

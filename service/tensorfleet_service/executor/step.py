@@ -104,6 +104,8 @@ class Step:
         `may_block` says whether the calling thread has nothing else to do, so that a long plan may run on it.
         """
         self.began = monotonic()
+        if not self.pool.has_room:
+            self.fail(self.pool.refusal())
         with self._lock:
             error = self.error
             self._done = done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -145,6 +146,22 @@ MOST_NUMBERS = 1 << 12
 
 The product of a million numbers has as many digits, and takes minutes.
 """
+
+
+MAX_NAME = 1 << 16
+"""Limit on the bytes of a name in a file: of a tensor, of a part of it, of a summary."""
+
+
+def name_text(name: bytes) -> str:
+    """A name of a tensor in a file. Raises InvalidArgumentError for one that no tensor has."""
+    check_name(name)
+    return os.fsdecode(name)
+
+
+def check_name(name: bytes) -> None:
+    """Raises InvalidArgumentError for what is too long for a name in a file."""
+    if len(name) > MAX_NAME:
+        raise invalid(f"A name of {len(name)} bytes is too long: {MAX_NAME} bytes at most")
 
 
 def ints(value: Any) -> list[Any]:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tensorfleet.core import dtypes, shapes, tensor_util
+from tensorfleet.core import dtypes, shapes, string_arrays, tensor_util
 from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
 from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.kernels.variants import Variant, unboxed
+from tensorfleet_service.threads import unlocked
 
 Decode = Callable[[bytes, list[Any]], Any]
 
@@ -74,19 +75,20 @@ def _message(value: Any) -> TensorProto:
     if not is_variant(value):
         return tensor_util.to_proto(host_array(value))
     array = value if isinstance(value, np.ndarray) else None
-    items = [value] if array is None else array.reshape(-1).tolist()
-    return TensorProto(
+    items = [value] if array is None else unlocked.listed(array)
+    message = TensorProto(
         dtype=dtypes.variant.enum,  # type: ignore[arg-type]
         tensor_shape=shapes.to_proto(() if array is None else array.shape),
-        variant_val=[_encoded(item) for item in items],
     )
+    # Each is put into the message where it is made: many by one call keep all other threads waiting.
+    message.variant_val.extend(map(_encoded, items))
+    return message
 
 
 def to_messages(value: Any) -> np.ndarray[Any, Any]:
     """The messages of a variant, or of an array of them. Raises as `to_message` does."""
     message = to_message(value)
-    made = np.empty(len(message.variant_val), object)
-    made[:] = list(message.variant_val)
+    made = tensor_util.message_array(message.variant_val)
     return made.reshape(np.shape(value) if isinstance(value, np.ndarray) else ())
 
 
@@ -112,8 +114,8 @@ def from_message(tensor: TensorProto) -> Any:
 
 def from_messages(array: np.ndarray[Any, Any]) -> Any:
     """The variants of an array of their messages; of rank 0, the object itself. Raises ValueError."""
-    made = np.empty(array.size, object)
-    for i, message in enumerate(array.reshape(-1).tolist()):
+    made = string_arrays.empty(array.size)
+    for i, message in enumerate(unlocked.listed(array)):
         made[i] = _decoded(message)  # one by one: a list of tensors would become one array
     return made.reshape(array.shape)[()]
 

@@ -10,10 +10,12 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Any, TextIO
 
-from tensorfleet.core.printable import printable
+from tensorfleet.core.long_texts import beginning
+from tensorfleet.core.printable import MAX_TOLD, told
 from tensorfleet_service.state import printed
 
 FORMATS = ("text", "json")
@@ -41,7 +43,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         head = f"{utc(record)} {record.levelname} {self._task} {record.module}"
-        lines = printable(super().format(record)).removesuffix("\n").split("\n")
+        lines = told(super().format(record)).removesuffix("\n").split("\n")
         found = {name: str(getattr(record, name)) for name in FIELDS if hasattr(record, name)}
         fields = " ".join(f"{name}={value}" for name, value in found.items() if value not in lines[0])
         if fields:
@@ -62,11 +64,11 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "task": self._task,
             "logger": record.name,
-            "message": printable(record.getMessage()),
+            "message": told(record.getMessage()),
         }
         fields |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if record.exc_info:
-            fields["exception"] = printable(self.formatException(record.exc_info))
+            fields["exception"] = told(self.formatException(record.exc_info))
         return json.dumps(fields, ensure_ascii=False)
 
 
@@ -92,10 +94,11 @@ def configure(task: str, log_format: str, level: str, stream: TextIO | None = No
     printed.through(functools.partial(_print, handler))
 
 
-def _print(handler: logging.StreamHandler[TextIO], stream: str, text: str) -> None:
+def _print(handler: logging.StreamHandler[TextIO], stream: str, text: Iterable[str]) -> None:
     """Writes what an op prints, whatever the log's level: as a message, so that it can pass for no other."""
     level = {"log(warning)": logging.WARNING, "log(error)": logging.ERROR}.get(stream, logging.INFO)
-    record = logging.LogRecord(PRINTED, level, "print", 0, text.removesuffix("\n"), None, None)
+    line = beginning(text, MAX_TOLD).removesuffix("\n")
+    record = logging.LogRecord(PRINTED, level, "print", 0, line, None, None)
     if stream != "stdout":
         handler.handle(record)
         return

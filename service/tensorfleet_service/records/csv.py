@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,12 +12,24 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import bytes_of, excerpt
 from tensorfleet.records.compression import Readable
 from tensorfleet.records.tfrecord import BUFFER
 from tensorfleet_service.records.columns import object_array
+from tensorfleet_service.threads import unlocked
+from tensorfleet_service.threads.running import check as check_step
 
 _QUOTE = b'"'
 _LIMITS = {dtypes.int32: 2**31, dtypes.int64: 2**63}
+_PART = 1 << 20
+"""Number of bytes that are split into fields by one call."""
+
+_LOOKS = 1 << 12
+"""Number of fields, or of quotes in one, between two looks at the step."""
+
+MAX_DIGITS = 1 << 16
+"""Limit on the characters of a number's text."""
+
 _LINE = re.compile(rb"([^\r\n]*)(\r\n|\r|\n)")
 
 
@@ -56,14 +70,27 @@ class Format:
         """
         if not record:
             return []
-        if not self._quotes:
-            return record.split(self.delimiter)
-        if _QUOTE not in record and b"\n" not in record and b"\r" not in record:
-            return record.split(self.delimiter)
+        if not self._quotes or (_QUOTE not in record and b"\n" not in record and b"\r" not in record):
+            return self.plain(record)
         try:
             return self.split(record, "Unquoted fields cannot have quotes/CRLFs inside", b'"\n\r')
         except _Open:
             raise _invalid("Quoted field has to end with quote followed by delim or end") from None
+
+    def plain(self, record: bytes) -> list[bytes]:
+        """The fields of a record without quotes."""
+        if len(record) <= _PART:
+            return record.split(self.delimiter)
+        found = unlocked.Listed()
+        begin = 0
+        while True:
+            check_step()
+            end = record.find(self.delimiter, begin + _PART)
+            if end < 0:
+                found += record[begin:].split(self.delimiter)
+                return found
+            found += record[begin:end].split(self.delimiter)
+            begin = end + 1
 
     def split(self, record: bytes, misplaced: str, special: bytes) -> list[bytes]:
         """The fields of a record, in which `special` characters are allowed in quotes only.
@@ -73,16 +100,18 @@ class Format:
                 doubled.
             _Open: a field in quotes has no end.
         """
-        found = []
+        found = unlocked.Listed()
         place, end, delimiter = 0, len(record), self.delimiter
         while True:
+            if not len(found) % _LOOKS:
+                check_step()
             if record[place : place + 1] == _QUOTE:
                 field, place = self._quoted(record, place + 1)
             else:
                 stop = record.find(delimiter, place)
                 stop = end if stop < 0 else stop
                 field, place = record[place:stop], stop
-                if any(c in special for c in field):
+                if _has(field, special):
                     raise _invalid(misplaced)
             found.append(field)
             if place >= end:
@@ -91,19 +120,24 @@ class Format:
 
     def _quoted(self, record: bytes, place: int) -> tuple[bytes, int]:
         """The quoted field whose text begins at `place`, and the position after its closing quote."""
-        parts = []
-        while True:
+        text = bytearray()
+        for number in itertools.count():
+            if not number % _LOOKS:
+                check_step()
             stop = record.find(_QUOTE, place)
             if stop < 0:
                 raise _Open
             after = record[stop + 1 : stop + 2]
             if after != _QUOTE:
                 break
-            parts.append(record[place : stop + 1])
+            text += record[place : stop + 1]
             place = stop + 2
         if after and after != self.delimiter:
             raise _invalid("Quote inside a string has to be escaped by another quote")
-        return b"".join((*parts, record[place:stop])), stop + 1
+        if not text:
+            return record[place:stop], stop + 1
+        text += record[place:stop]
+        return bytes_of(text), stop + 1
 
     def take(self, fields: list[bytes]) -> list[bytes]:
         """The fields of the wanted columns that exist."""
@@ -129,12 +163,16 @@ class Format:
             return _number(field, dtype)
         except ValueError:
             name = {dtypes.float32: "float", dtypes.float64: "double"}.get(dtype, dtype.name)
-            text = field.decode("utf-8", "backslashreplace")
+            text = excerpt(field)
             raise _invalid(f"Field {place} in record{where} is not a valid {name}: {text}") from None
 
 
+def _has(text: bytes, characters: bytes) -> bool:
+    return any(text.find(character) >= 0 for character in characters)
+
+
 def _number(field: bytes, dtype: DType) -> Any:
-    if b"_" in field:
+    if len(field) > MAX_DIGITS or b"_" in field:
         raise ValueError
     if dtype in _LIMITS:
         number = int(field)
@@ -147,7 +185,10 @@ def _number(field: bytes, dtype: DType) -> Any:
         text = field.strip().decode()
         if not text.lstrip("+-").lower().startswith("0x"):
             raise
-        return float.fromhex(text)
+        try:
+            return float.fromhex(text)
+        except OverflowError:
+            return -math.inf if text.startswith("-") else math.inf
 
 
 def column(values: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any]:
@@ -207,7 +248,7 @@ class CsvReader:
         if line is None:
             return None
         if not self._quotes or _QUOTE not in line:
-            return line.split(self._form.delimiter)
+            return self._form.plain(line)
         while True:
             try:
                 return self._form.split(line, "Unquoted fields cannot have quotes inside", _QUOTE)

@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dims import Dims, format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet.proto.example_pb2 import Example
 from tensorfleet_service.records.columns import Column, find
 from tensorfleet_service.records.spans import BYTES, FLOATS, INTS, MISSING, Scanner
@@ -52,7 +53,7 @@ def dense_feature(key: bytes, dtype: DType, dims: Dims) -> Dense:
 
 
 def _text(key: bytes) -> str:
-    return key.decode("utf-8", "backslashreplace")
+    return excerpt(key)
 
 
 class Batch:
@@ -70,7 +71,7 @@ class Batch:
             self._found = find(scanner, items)
         except ValueError as e:
             number = e.args[0]
-            value = items[number][:100].decode("utf-8", "backslashreplace")
+            value = excerpt(items[number][:100])
             raise invalid(f"{self._of(number)}Could not parse example input, value: '{value}'") from None
 
     def __len__(self) -> int:

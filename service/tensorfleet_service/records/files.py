@@ -6,7 +6,7 @@ import os
 from typing import BinaryIO
 
 from tensorfleet.checkpoint.files import reported
-from tensorfleet.core.files import Files
+from tensorfleet.core.files import Files, path_of
 from tensorfleet_service.threads.running import check as check_step
 
 
@@ -22,24 +22,24 @@ class ProgramFiles:
 
     def open_for_read(self, path: bytes) -> BinaryIO:
         """A file to read from, without a buffer."""
-        name = os.fsdecode(path)
+        name = path_of(path)
         with reported(name):
             return self._files.open_for_read(name)
 
     def open_for_write(self, path: bytes) -> BinaryIO:
         """An empty file to write into, without a buffer."""
-        name = os.fsdecode(path)
+        name = path_of(path)
         with reported(name):
             return self._files.open_for_write(name)
 
     def read(self, path: bytes) -> bytes:
         """The content of a file."""
-        with self.open_for_read(path) as file, reported(os.fsdecode(path)):
+        with self.open_for_read(path) as file, reported(path_of(path)):
             return file.read()
 
     def write(self, path: bytes, content: bytes) -> None:
         """Makes a file of this content, and the directories above it that are missing."""
-        name = os.fsdecode(path)
+        name = path_of(path)
         with reported(name):
             self._files.make_directories(os.path.dirname(name))
             with self._files.open_for_write(name) as file:
@@ -49,7 +49,7 @@ class ProgramFiles:
 
     def match(self, pattern: bytes) -> list[bytes]:
         """The files that match a pattern, sorted."""
-        name = os.fsdecode(pattern)
+        name = path_of(pattern)
         with reported(name):
             check_step()  # there may be many patterns, each for a large directory
             return [os.fsencode(path) for path in self._files.match(name)]

@@ -15,6 +15,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet.proto.reader_base_pb2 import ReaderBaseState
 from tensorfleet_service.records.sources import Open, Source
 from tensorfleet_service.state.queues import Queue
@@ -268,7 +269,7 @@ class Reader:
         try:
             state.ParseFromString(data)
         except DecodeError:
-            text = data.decode("utf-8", "backslashreplace")
+            text = excerpt(data)
             message = f"Could not parse state for {self.kind} '{self.name}': {text}"
             raise errors.InvalidArgumentError(None, None, message) from None
         counts = state.work_started, state.work_finished, state.num_records_produced

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet.proto.example_pb2 import SequenceExample
 from tensorfleet_service.records.columns import Array, fill_places, object_array
 from tensorfleet_service.records.examples import invalid
@@ -88,7 +89,7 @@ class SequenceBatch(Sequences):
                 raise invalid(text) from None
 
     def _name(self, number: int) -> str:
-        return self._names[number].decode("utf-8", "backslashreplace") if self._names else _UNKNOWN
+        return excerpt(self._names[number]) if self._names else _UNKNOWN
 
     def _values(self, feature: Any, dtype: DType, number: int, what: str) -> Any:
         """The values of a feature, if it is set. Raises InvalidArgumentError if they are of another type."""

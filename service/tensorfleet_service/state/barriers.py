@@ -13,6 +13,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.state.queues import dims_text
 from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.future import Future
@@ -124,7 +125,7 @@ class Barrier:
                 found = self._incomplete.get(key)
                 if found is None:
                     if self._closed:
-                        text = f", but attempted to insert a brand new key: {key.decode(errors='replace')}"
+                        text = f", but attempted to insert a brand new key: {excerpt(key)}"
                         raise errors.CancelledError(None, None, self._closed_text(len(keys), text))
                     found = np.full(len(self.dtypes) + 1, _MISSING, object)
                     found[-1] = self._index
@@ -133,7 +134,7 @@ class Barrier:
                 index, components = found[-1], found[:-1]
                 if components[component] is not _MISSING:
                     raise _invalid(
-                        f"Key {key.decode(errors='replace')} already has a value for component {component} "
+                        f"Key {excerpt(key)} already has a value for component {component} "
                         f"in barrier {self.name}"
                     )
                 components[component] = values[row]

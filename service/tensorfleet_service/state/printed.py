@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-Write = Callable[[str, str], None]
-"""Writes a text to a stream, of which the name is one of `PrintV2`'s."""
+from tensorfleet.core.long_texts import grouped
+
+Write = Callable[[str, Iterable[str]], None]
+"""Writes the pieces of a text to a stream, of which the name is one of `PrintV2`'s."""
 
 
-def _as_it_is(stream: str, text: str) -> None:
+def _as_it_is(stream: str, text: Iterable[str]) -> None:
     file = sys.stdout if stream == "stdout" else sys.stderr
-    file.write(text)
+    for part in grouped(text):
+        file.write(part)
     file.flush()
 
 
@@ -24,6 +27,9 @@ def through(write: Write = _as_it_is) -> None:
     _write = write
 
 
-def write(stream: str, text: str) -> None:
-    """Prints a text; the names of log levels are streams, too, all of them the standard error."""
+def write(stream: str, text: Iterable[str]) -> None:
+    """Prints the pieces of a text; the names of log levels are streams, too, all of them the standard error.
+
+    A log has the beginning of a long text alone.
+    """
     _write(stream, text)

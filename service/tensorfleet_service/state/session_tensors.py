@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from tensorfleet.core import errors
+from tensorfleet.core.long_texts import excerpt
 
 
 class SessionTensors:
@@ -31,7 +32,7 @@ class SessionTensors:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"The tensor with handle '{handle.decode(errors='replace')}' is not in the session store.",
+                f"The tensor with handle '{excerpt(handle)}' is not in the session store.",
             )
         return found
 

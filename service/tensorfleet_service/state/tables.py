@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.piles import Dictionary
 
@@ -30,7 +31,7 @@ def _array(items: Sequence[Any], dtype: DType, shape: Shape) -> Any:
 
 
 def _shown(item: Any) -> str:
-    return item.decode(errors="backslashreplace") if isinstance(item, bytes) else str(item)
+    return excerpt(item) if isinstance(item, bytes) else str(item)
 
 
 class Table:

@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core import environment, errors
+
 IDLE_SECONDS = 30.0
+
+MAX_THREADS_VARIABLE = "TENSORFLEET_MAX_THREADS"
+MAX_THREADS = environment.integer(MAX_THREADS_VARIABLE, 4096)
 
 log = logging.getLogger(__name__)
 
@@ -20,19 +25,41 @@ _Work = tuple[Callable[..., None], tuple[Any, ...]]
 class Pool:
     """Runs functions on threads, the last idle one first; a function never waits for a thread.
 
-    Steps may depend on each other (one fills a queue, another drains it), so the number of threads is not
-    bounded: there are as many as partitions that compute at the same time. If the system cannot start a
-        thread, a function waits for the first one that is free.
+    Steps may depend on each other (one fills a queue, another drains it), so there are as many threads as
+    partitions that compute at the same time. What is new asks `check_room` first, and is refused where
+    `limit` threads are busy; what goes on with something else is not, and has twice as many. If even these
+    are busy, or the system cannot start a thread, a function waits for the first one that is free.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, limit: int | None = None) -> None:
         self._name = name
+        self._limit = MAX_THREADS if limit is None else limit
         self._lock = threading.Lock()
         self._idle: deque[_Thread] = deque()
         self._waiting: deque[_Work] = deque()  # only while no thread can be started
         self._closed = False
         self._made = 0
         self._threads = 0
+
+    @property
+    def has_room(self) -> bool:
+        """Whether fewer threads are busy than may be."""
+        # Without the lock, as each step asks: one more or less does not matter.
+        return self._threads < self._limit or self._threads - len(self._idle) < self._limit
+
+    def check_room(self) -> None:
+        """Raises ResourceExhaustedError where as many threads are busy as may be."""
+        if not self.has_room:
+            raise self.refusal()
+
+    def refusal(self) -> errors.OpError:
+        """The error of what is refused."""
+        return errors.ResourceExhaustedError(
+            None,
+            None,
+            f"The task computes on {self._limit} threads, as many as it may at a time: end other steps, "
+            f"or raise {MAX_THREADS_VARIABLE} on it",
+        )
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> None:
         """Runs `function(*arguments)` on a thread of the pool; its exceptions are logged.
@@ -56,6 +83,8 @@ class Pool:
     def _new(self) -> _Thread | None:
         """A new thread; None if none can be started, but others will be free."""
         try:
+            if self._threads >= 2 * self._limit:
+                raise RuntimeError(f"{MAX_THREADS_VARIABLE} is {self._limit}")
             thread = _Thread(self, f"{self._name} {self._made + 1}")
         except (RuntimeError, MemoryError) as e:
             if not self._threads:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tensorfleet.core import dtypes, shapes, tensor_util
+from tensorfleet.core import dtypes, long_texts, shapes, tensor_util
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.tensor_util import convert_value, make_ndarray, make_tensor_proto, to_proto
 from tensorfleet.proto.tensor_pb2 import TensorProto
@@ -428,3 +428,41 @@ def test_what_is_not_put_into_a_message_as_bytes() -> None:
     for array in (np.float32(1), np.broadcast_to(np.float32(1), (100,)), np.array([b"a"], object)):
         assert not tensor_util.put(array, made)
     assert made == TensorProto()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(12, dtype=np.float32).reshape(3, 4).T,
+        np.arange(6).astype(">i8"),
+        np.array([True, False]),
+        np.arange(5).astype(dtypes.bfloat16.np),
+        np.broadcast_to(np.int32(3), (2, 3)),
+        np.array([[b"a", b"bc" * 100], [b"", b"x"]], object),
+        np.array("\u00e9", object),
+        np.zeros((0, 2), object),
+        np.zeros((0, 2)),
+        np.float64(2),
+    ],
+    ids=str,
+)
+def test_messages_written_without_protobuf(array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = tensor_util.to_proto(array).SerializeToString()
+    for name in ("_LARGE", "_PART"):
+        monkeypatch.setattr(tensor_util, name, 1)
+    monkeypatch.setattr(long_texts, "COPIED", 3)
+    assert tensor_util.serialized(array) == expected
+
+
+def test_a_large_message_is_written_without_protobuf(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refused:
+        def __init__(self, **fields: Any) -> None:
+            assert not {"tensor_content", "string_val"} & fields.keys()
+
+        def SerializeToString(self) -> bytes:
+            return b"head"
+
+    monkeypatch.setattr(tensor_util, "TensorProto", Refused)
+    numbers = np.zeros(1 << 18, np.float32)
+    assert tensor_util.serialized(numbers) == b"head\x22\x80\x80\x40" + numbers.tobytes()
+    assert tensor_util.serialized(np.array(b"abc", object)) == b"head\x42\x03abc"

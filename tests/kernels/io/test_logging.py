@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorfleet.core import errors
+from tensorfleet.core import errors, long_texts
+from tensorfleet.core.printable import MAX_TOLD
 from tensorfleet.ops.io.script import register
 from tensorfleet_service.kernels.registry import make_kernel
 from tests.kernels.harness import make_node, run_op
@@ -98,3 +100,43 @@ def test_py_func_errors(function: Any, types: list[str], kind: type[Exception], 
 def test_py_func_of_another_process() -> None:
     with pytest.raises(errors.UnimplementedError, match=r"PyFunc PyFunc \(nowhere\) calls a Python function"):
         run_op("PyFunc", [], token="nowhere", Tout=["int32"])
+
+
+@pytest.mark.parametrize("op", ["Assert", "PrintV2", "Print", "StringFormat"])
+def test_a_long_text_is_decoded_by_parts(
+    op: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    class Noting:
+        def __init__(self, how: str) -> None:
+            self._decoder = codecs.getincrementaldecoder("utf-8")(how)
+
+        def decode(self, data: bytes, final: bool) -> str:
+            sizes.append(len(data))
+            return self._decoder.decode(data, final)
+
+    monkeypatch.setattr(long_texts, "DECODED", 1000)
+    monkeypatch.setattr(long_texts, "_decoder", Noting)
+    text = b"\xff\n" * (1_000_000 if op == "Assert" else 100_000)
+    if op == "Assert":
+        with pytest.raises(errors.InvalidArgumentError) as raised:
+            run_op("Assert", np.False_, [text], summarize=1)
+        shown = str(raised.value)
+        assert shown.startswith(f"assertion failed: [{_ESCAPED * 10}")
+        assert len(shown) < MAX_TOLD + 100
+        assert sum(sizes) < MAX_TOLD  # it is not decoded any further
+    elif op == "PrintV2":
+        path = tmp_path / "printed"
+        run_op("PrintV2", text, output_stream=f"file://{path}", end="!")
+        assert path.read_text() == "\\xff\n" * 100_000 + "!"
+    elif op == "Print":
+        run_op("Print", np.float32(1), [text], message="here: ")
+        assert capsys.readouterr().err == f"here: [{_ESCAPED * 100_000}]\n"
+    else:
+        found = run_op("StringFormat", [text], template="<%s>", placeholder="%s")
+        assert found.item() == f'<"{_ESCAPED * 100_000}">'.encode()
+    assert max(sizes) == 1000
+
+
+_ESCAPED = "\\\\xff\\n"

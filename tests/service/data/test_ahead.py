@@ -159,3 +159,26 @@ def test_a_map_has_few_threads_however_many_calls_a_graph_wants(pool: Pool) -> N
         assert ended.wait(SECONDS)
     assert [int(found.result()[0]), *(following(source) for _ in range(5))] == [0, 1, 2, 3, 4, 5]
     source.close()
+
+
+@pytest.mark.parametrize("chain", ["prefetch", "map", "both"])
+def test_elements_without_threads_for_them(pool: Pool, chain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wants an element makes it; a step that would have to wait for a thread is refused."""
+    dataset = numbers(20)
+    if chain != "prefetch":
+        dataset = Mapped(dataset, 4, 4, lambda x: (x[0] + 1,))
+    run = Run(pool)
+    submitted: list[Any] = []
+    monkeypatch.setattr(pool, "_limit", 0)
+    monkeypatch.setattr(pool, "submit", lambda *work: submitted.append(work))
+    if chain != "map":
+        dataset = Prefetch(dataset, 3)
+    first = 0 if chain == "prefetch" else 1
+    assert [int(element[0]) for element in dataset.elements(run)] == list(range(first, first + 20))
+    run.close()
+    assert not submitted
+    refused = iterator(dataset, pool)
+    with pytest.raises(errors.ResourceExhaustedError, match="TENSORFLEET_MAX_THREADS"):
+        following(refused)
+    monkeypatch.undo()
+    assert following(refused) == first

@@ -509,3 +509,26 @@ def test_a_plan_whose_time_changes_meanwhile_runs_once(
     worker.run(made, 1, [np.float32(0)], done, may_block=may_block)
     assert done.result() == [0, 1]
     assert len(begun) == 2
+
+
+def test_a_step_is_refused_where_all_threads_are_busy(
+    worker: Worker, no_collector: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = register(worker, THREE, ["x"], ["abc"])
+    edges, done = arrivals(made), Done()
+    value = np.zeros(3, np.float32).view(Big)
+    watched = weakref.ref(value)
+    worker.deliver(1, edges[:1], [value])
+    del value
+    monkeypatch.setattr(worker.pool, "_limit", 0)
+    worker.run(made, 1, [], done)
+    error = done.error()
+    assert isinstance(error, errors.ResourceExhaustedError)
+    assert "TENSORFLEET_MAX_THREADS" in error.message
+    assert watched() is None  # what had come for it
+    assert worker.steps == 0
+    monkeypatch.undo()
+    again = Done()
+    worker.run(made, 2, [], again)
+    worker.deliver(2, edges, [np.float32(7), np.float32(5), np.float32(3)])
+    assert again.result() == [6.0]

@@ -104,7 +104,7 @@ def test_what_an_op_prints_is_no_message_of_the_task(output: str, capsys: pytest
     """However high the level of the log is."""
     stream = io.StringIO()
     log.configure(TASK, "text", "error", stream)
-    printed.write(output, f"shown\x1b[2J\n{FORGED}\n")
+    printed.write(output, [f"shown\x1b[2J\n{FORGED}\n"])
     text = capsys.readouterr().out if output == "stdout" else stream.getvalue()
     level = "ERROR" if output == "log(error)" else "INFO"
     first, second = text.splitlines()
@@ -115,7 +115,7 @@ def test_what_an_op_prints_is_no_message_of_the_task(output: str, capsys: pytest
 def test_what_an_op_prints_is_one_object() -> None:
     stream = io.StringIO()
     log.configure(TASK, "json", "info", stream)
-    printed.write("stderr", json.dumps({"level": "info", "task": TASK, "logger": "audit"}) + "\n")
+    printed.write("stderr", [json.dumps({"level": "info", "task": TASK, "logger": "audit"}), "\n"])
     found = json.loads(stream.getvalue())
     assert (found["logger"], found["level"]) == (log.PRINTED, "info")
     assert json.loads(found["message"])["logger"] == "audit"

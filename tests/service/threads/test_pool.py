@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
+from tensorfleet.core import errors
 from tensorfleet_service.threads import pool as pool_module
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.pool import Pool
@@ -106,6 +107,35 @@ def test_without_a_new_thread_work_waits_for_one(
     pool.settled(1)
     assert order == [0, 1, 2, 3]
     assert caplog.text.count("work waits for one of 1 threads") == 1
+
+
+def test_what_is_new_is_refused_where_all_threads_are_busy() -> None:
+    pool = Pool("test", limit=2)
+    release, done = threading.Event(), threading.Semaphore(0)
+    started = threading.Semaphore(0)
+
+    def work() -> None:
+        started.release()
+        assert release.wait(TIMEOUT)
+        done.release()
+
+    pool.check_room()
+    for _ in range(2):
+        pool.submit(work)
+        assert started.acquire(timeout=TIMEOUT)
+    assert not pool.has_room
+    with pytest.raises(errors.ResourceExhaustedError, match=r"2 threads.*TENSORFLEET_MAX_THREADS"):
+        pool.check_room()
+    for _ in range(5):
+        pool.submit(work)  # what goes on with something has as many again
+    for _ in range(2):
+        assert started.acquire(timeout=TIMEOUT)
+    assert pool._made == 4
+    release.set()
+    for _ in range(7):
+        assert done.acquire(timeout=TIMEOUT)
+    assert pool._made == 4
+    pool.close()
 
 
 def test_closing_ends_the_threads(pool: WatchedPool) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import compatible, format_dims
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, type_text
@@ -81,7 +82,7 @@ def ensure_shape(node: KernelNode) -> Kernel:
 
 @kernel("CheckNumerics", "CheckNumericsV2")
 def check_numerics(node: KernelNode) -> Kernel:
-    xp, message = node.xp, node.attrs["message"].decode("utf-8", "backslashreplace")
+    xp, message = node.xp, excerpt(node.attrs["message"])
     infinities: list[tuple[str, Callable[[Any], Any]]] = [("Inf", np.isinf)]
     if node.op == "CheckNumericsV2":
         infinities = [("-Inf", np.isneginf), ("+Inf", np.isposinf)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet.records.compression import check_kind, deflater
 from tensorfleet.records.options import TFRecordOptions
 from tensorfleet.records.tfrecord import framed
@@ -237,6 +238,7 @@ def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
     pool = library_of(node).pool
 
     def run(dataset: Dataset, *inputs: Any) -> Future:
+        pool.check_room()
         elements = Run(pool)
         future = Future(lambda _: elements.close())
 
@@ -302,7 +304,7 @@ def to_records(node: KernelNode) -> AsyncKernel:
     files = ProgramFiles(node.resources.files)
 
     def work(dataset: Dataset, run: Run, filename: Any, compression: Any) -> None:
-        kind = _text(compression).decode("utf-8", "backslashreplace")
+        kind = excerpt(_text(compression))
         deflate = deflater(TFRecordOptions(kind), kind) if check_kind(kind) else None
         with io.BufferedWriter(files.open_for_write(_text(filename))) as file:
             for (record,) in dataset.elements(run):

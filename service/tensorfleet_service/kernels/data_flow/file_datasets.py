@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet.records.compression import KINDS
 from tensorfleet.records.tfrecord import BUFFER
 from tensorfleet_service.data.dataset import Dataset, Element
@@ -38,7 +39,7 @@ def _text(value: Any) -> bytes:
 
 
 def _kind(value: Any) -> str:
-    kind = _text(value).decode("utf-8", "backslashreplace")
+    kind = excerpt(_text(value))
     if kind not in KINDS:
         raise invalid("Unsupported compression_type.")
     return kind
@@ -115,7 +116,7 @@ class _WholeParts(Parts):
 def _excess(name: bytes, header: int, footer: int, body: int, size: int) -> str:
     return (
         f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
-        f'"{name.decode("utf-8", "backslashreplace")}" has body length {body} bytes, which is not an exact '
+        f'"{excerpt(name)}" has body length {body} bytes, which is not an exact '
         f"multiple of the record length ({size} bytes)."
     )
 
@@ -230,7 +231,7 @@ def sql_dataset(node: KernelNode) -> Make:
 
     def make(driver: Any, source: Any, query: Any) -> Dataset:
         if _text(driver) != b"sqlite":
-            kind = _text(driver).decode("utf-8", "backslashreplace")
+            kind = excerpt(_text(driver))
             raise invalid(f"The database type, {kind}, is not supported by SqlDataset: use sqlite")
         name, text = _text(source), _text(query)
 

@@ -164,6 +164,7 @@ def deserialize_iterator(node: KernelNode) -> AsyncKernel:
             value = value[0]
         if not isinstance(value, IteratorState):
             raise invalid("The variant is no saved position of an iterator")
+        pool.check_room()
         done = Future(lambda _: None)
 
         def restore() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +12,8 @@ import numpy as np
 from tensorfleet.checkpoint.files import reported
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
-from tensorfleet.core.files import Files
+from tensorfleet.core.files import Files, path_of
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, check_handle, invalid
 from tensorfleet_service.state.tables import KEY_TYPES, VALUE_TYPES, DenseTable, StaticTable, Table
@@ -168,7 +168,7 @@ def _from_file(node: KernelNode) -> Kernel:
             raise invalid(f"{table.kind} {table.name} is not filled from files")
         if filename.ndim:
             raise invalid("filename should be a single string")
-        path = os.fsdecode(filename[()])
+        path = path_of(filename[()])
         types = table.key_dtype, table.value_dtype
         table.initialize(_lines(files, path, columns, types, delimiter, attrs["vocab_size"], attrs["offset"]))
 
@@ -210,7 +210,7 @@ def _field(
     else:
         parts = line.split(delimiter)
         if index >= len(parts):
-            shown = line.decode(errors="backslashreplace")
+            shown = excerpt(line)
             raise invalid(
                 f"Invalid number of columns in {path} line {number} ({shown}) : expected at least "
                 f"{index + 1} got {len(parts)}"
@@ -223,7 +223,7 @@ def _field(
             raise ValueError  # Python's own numbers may have underscores
         return int(text) if dtype.is_integer else float(text)
     except ValueError:
-        shown = text.decode(errors="backslashreplace")
+        shown = excerpt(text)
         raise errors.InvalidArgumentError(
             None, None, f"Field {shown} in line {number} is not a valid {dtype.name}."
         ) from None

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.device import parse
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.threads.drive import drive
 from tensorfleet_service.threads.future import Future
@@ -71,7 +72,7 @@ def remote_call(node: KernelNode) -> Kernel | AsyncKernel:
         if value.size != 1:
             text = f"The target of {node.name} has {value.size} elements, and has to be one device"
             raise errors.InvalidArgumentError(None, None, text)
-        text = bytes(value.item()).decode(errors="replace")
+        text = excerpt(bytes(value.item()))
         try:
             is_here = parse(text).matches(parse(node.device))
         except ValueError as error:

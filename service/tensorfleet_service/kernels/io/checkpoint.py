@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,26 +15,26 @@ from tensorfleet.checkpoint.bundle_writer import BundleWriter
 from tensorfleet.checkpoint.files import index_path, reported
 from tensorfleet.core import errors
 from tensorfleet.core.dtypes import DType, variant
-from tensorfleet.core.files import Files
+from tensorfleet.core.files import Files, path_of
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array, invalid, results
+from tensorfleet_service.kernels.values import host_array, invalid, name_text, results
 from tensorfleet_service.kernels.variant_messages import from_messages, to_messages
 
 
-def _text(value: Any) -> str:
-    """A scalar string."""
+def _text(value: Any, read: Callable[[bytes], str] = path_of) -> str:
+    """A scalar string, by default the name of a file."""
     if not isinstance(value, bytes):
         if value.ndim:
             raise invalid(f"A file name must be a scalar, got shape {list(value.shape)}")
         value = value[()]
-    return os.fsdecode(value)
+    return read(value)
 
 
 def _texts(value: Any, count: int, what: str) -> list[str]:
     """A vector of strings."""
     if value.ndim != 1 or value.size != count:
         raise invalid(f"{what} must be a vector of {count} strings, got shape {list(value.shape)}")
-    return [item.decode() for item in value.tolist()]
+    return [name_text(item) for item in value.tolist()]
 
 
 @kernel("SaveV2")
@@ -113,7 +114,8 @@ def restore(node: KernelNode) -> Kernel:
     files, xp = node.resources.files, node.xp
 
     def run(file_pattern: Any, tensor_name: Any, shape_and_slice: Any = b"") -> Any:
-        pattern, name, spec = _text(file_pattern), _text(tensor_name), _text(shape_and_slice)
+        pattern = _text(file_pattern)
+        name, spec = _text(tensor_name, name_text), _text(shape_and_slice, name_text)
         with reported(pattern):
             paths = files.match(pattern)
         reader = slice_file.SliceReader(pattern, paths, files)
@@ -145,7 +147,7 @@ def merge_v2_checkpoints(node: KernelNode) -> Kernel:
             raise invalid(
                 f"checkpoint_prefixes must be a vector, got shape {list(checkpoint_prefixes.shape)}"
             )
-        prefixes = [os.fsdecode(prefix) for prefix in checkpoint_prefixes.tolist()]
+        prefixes = [path_of(prefix) for prefix in checkpoint_prefixes.tolist()]
         merge.merge(prefixes, _text(destination_prefix), allow_missing, files)
         if delete:
             merge.remove_empty_directories(prefixes, files)

@@ -119,7 +119,7 @@ def parse_tensor(node: KernelNode) -> Kernel:
 
 @array_kernel("SerializeTensor")
 def serialize_tensor(node: KernelNode) -> Kernel:
-    return lambda tensor: tensor_util.to_proto(host_array(tensor)).SerializeToString()
+    return lambda tensor: tensor_util.serialized(host_array(tensor))
 
 
 @array_kernel("DecodeJSONExample")

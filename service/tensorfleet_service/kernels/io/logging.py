@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.checkpoint.files import reported
 from tensorfleet.core import errors
+from tensorfleet.core.long_texts import beginning, decoded, grouped
+from tensorfleet.core.printable import MAX_TOLD
 from tensorfleet_service.kernels.io.summarize import both_ends, first_elements
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.state import printed
+from tensorfleet_service.threads.running import check as check_step
+
+
+def _bracketed(value: Any, summarize: int, before: str = "") -> Iterator[str]:
+    yield f"{before}["
+    yield from first_elements(value, summarize)
+    yield "]"
 
 
 @kernel("Assert")
@@ -23,15 +34,18 @@ def assert_(node: KernelNode) -> Kernel:
         if np.ndim(condition):
             raise errors.InvalidArgumentError(None, None, "In[0] should be a scalar")
         if not condition:
-            shown = " ".join(f"[{first_elements(value, summarize)}]" for value in data)
-            raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")
+            shown = (
+                piece for i, value in enumerate(data) for piece in _bracketed(value, summarize, " " * (i > 0))
+            )
+            text = beginning(shown, MAX_TOLD)
+            raise errors.InvalidArgumentError(None, None, f"assertion failed: {text}")
 
     return run
 
 
 @kernel("Print")
 def print_(node: KernelNode) -> Kernel:
-    message = node.attrs["message"].decode("utf-8", "backslashreplace")
+    message = node.attrs["message"]
     first_n, summarize = node.attrs["first_n"], node.attrs["summarize"]
     calls = 0
     lock = threading.Lock()
@@ -43,8 +57,8 @@ def print_(node: KernelNode) -> Kernel:
                 if calls >= first_n:
                     return value
                 calls += 1
-        text = message + "".join(f"[{first_elements(item, summarize)}]" for item in data)
-        printed.write("stderr", f"{text}\n")
+        shown = (piece for item in data for piece in _bracketed(item, summarize))
+        printed.write("stderr", chain(decoded(message), shown, "\n"))
         return value
 
     return run
@@ -65,10 +79,13 @@ def print_v2(node: KernelNode) -> Kernel:
         )
 
     def run(text: Any) -> None:
-        line = (text if isinstance(text, bytes) else text[()]).decode("utf-8", "backslashreplace") + end
+        line = chain(decoded(text if isinstance(text, bytes) else text[()], check_step), (end,))
         if path != stream:
             with reported(path), files.open_for_write(path, "ab") as file:
-                file.write(line.encode())
+                for part in grouped(line):
+                    rest = memoryview(part.encode())
+                    while rest:
+                        rest = rest[file.write(rest) :]
         else:
             printed.write(stream, line)
 
@@ -88,11 +105,14 @@ def string_format(node: KernelNode) -> Kernel:
             f"{len(node.input_types)}",
         )
 
-    def run(*inputs: Any) -> bytes:
-        text: str = parts[0]
+    def pieces(inputs: Sequence[Any]) -> Iterator[str]:
+        yield parts[0]
         for value, part in zip(inputs, parts[1:], strict=True):
-            text += both_ends(value, summarize) + part
-        return text.encode()
+            yield from both_ends(value, summarize)
+            yield part
+
+    def run(*inputs: Any) -> bytes:
+        return b"".join([text.encode() for text in grouped(pieces(inputs))])
 
     return run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
 from collections.abc import Iterable
 from functools import cache
@@ -21,7 +20,7 @@ from tensorfleet import proto
 from tensorfleet.checkpoint.files import reported
 from tensorfleet.core import errors
 from tensorfleet.core.dtypes import DType
-from tensorfleet.core.files import Files
+from tensorfleet.core.files import Files, path_of
 from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text, string_vector
@@ -72,7 +71,7 @@ def _pool_of(source: bytes, files: Files) -> DescriptorPool:
     if source.startswith(INLINE):
         shown, content = "the bytes of descriptor_source", source[len(INLINE) :]
     else:
-        shown = path = os.fsdecode(source)
+        shown = path = path_of(source)
         with reported(path), files.open_for_read(path) as file:
             content = _read(file)
     if len(content) > MAX_DESCRIPTORS:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,17 +11,17 @@ import numpy as np
 from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.files import reported
 from tensorfleet.core import dtypes
-from tensorfleet.core.files import Files
+from tensorfleet.core.files import Files, path_of
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array, invalid
+from tensorfleet_service.kernels.values import host_array, invalid, name_text
 
 
-def _text(value: Any, name: str) -> str:
-    """A scalar string."""
+def _text(value: Any, name: str, read: Callable[[bytes], str] = path_of) -> str:
+    """A scalar string, by default the name of a file."""
     value = host_array(value)
     if value.ndim:
         raise invalid(f"{name} must be a scalar, got shape {list(value.shape)}")
-    return os.fsdecode(value[()])
+    return read(value[()])
 
 
 def _words(files: Files, path: str) -> Iterator[bytes]:
@@ -74,7 +73,7 @@ def load_and_remap_matrix(node: KernelNode) -> Kernel:
             )
         result = np.empty(shape, np.float32)
         with BundleReader(_text(ckpt_path, "ckpt_path"), files) as reader:
-            name = _text(old_tensor_name, "old_tensor_name")
+            name = _text(old_tensor_name, "old_tensor_name", name_text)
             _fill(reader, name, rows, columns, attrs["max_rows_in_memory"], result)
         result[~given] = values
         return xp.asarray(result)

@@ -1,4 +1,4 @@
-"""Tensors as text, cut short as TensorFlow cuts them."""
+"""Tensors as text, cut short as TensorFlow cuts them; in pieces, as one string may have any length."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.long_texts import decoded
 from tensorfleet_service.kernels.values import boxed, host_array
 from tensorfleet_service.kernels.variants import Variant
 from tensorfleet_service.threads.running import check as check_step
@@ -17,11 +18,20 @@ _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | str.maketrans
 )
 
 
-def element(value: Any, quote: bool = False) -> str:
+def element(value: Any, quote: bool = False) -> Iterator[str]:
     """The text of one element. Floats get the shorter of two precisions, if it reads back the same."""
-    if isinstance(value, bytes):
-        text = value.decode("utf-8", "backslashreplace").translate(_ESCAPES)
-        return f'"{text}"' if quote else text
+    if not isinstance(value, bytes):
+        yield _number(value)
+        return
+    if quote:
+        yield '"'
+    for part in decoded(value, check_step):
+        yield part.translate(_ESCAPES)
+    if quote:
+        yield '"'
+
+
+def _number(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
     if isinstance(value, (np.integer, int)):
@@ -36,20 +46,20 @@ def element(value: Any, quote: bool = False) -> str:
     return text if np.isnan(number) or type(number)(text) == number else f"{float(number):.{exact}g}"
 
 
-def first_elements(value: Any, limit: int) -> str:
-    """The first `limit` elements (all, if negative), each row but the outermost in brackets."""
+def first_elements(value: Any, limit: int) -> Iterator[str]:
+    """The first `limit` elements (all, if negative), each row but the outermost in brackets; in pieces."""
     array = host_array(boxed(value))
     limit = array.size if limit < 0 else limit
-    left = [limit]
-    text = "".join(_rows(array, 0, left))
-    return text + "..." if array.size > limit else text
+    yield from _rows(array, 0, [limit])
+    if array.size > limit:
+        yield "..."
 
 
 def _rows(array: Any, depth: int, left: list[int]) -> Iterator[str]:
     if array.ndim == 0:
         if left[0] > 0:
             left[0] -= 1
-            yield element(array[()])
+            yield from element(array[()])
         return
     for i, row in enumerate(array):
         if array.ndim > 1:
@@ -65,34 +75,39 @@ def _rows(array: Any, depth: int, left: list[int]) -> Iterator[str]:
             left[0] -= 1
             if not left[0] % 1024:
                 check_step()
-            yield (" " if i else "") + element(row)
+            if i:
+                yield " "
+            yield from element(row)
 
 
-def both_ends(value: Any, limit: int) -> str:
+def both_ends(value: Any, limit: int) -> Iterator[str]:
     """Like `numpy.array2string`: `limit` elements at each end of a dimension (all, if negative)."""
     array = host_array(boxed(value))
     if array.ndim == 0:
-        return element(array[()], quote=True)
-    if not array.size:
-        return "[]"
-    return _ends(array, array.size if limit < 0 else limit, 0, array.ndim)
+        yield from element(array[()], quote=True)
+    elif not array.size:
+        yield "[]"
+    else:
+        yield from _ends(array, array.size if limit < 0 else limit, 0, array.ndim)
 
 
-def _ends(array: Any, limit: int, depth: int, rank: int) -> str:
+def _ends(array: Any, limit: int, depth: int, rank: int) -> Iterator[str]:
     if depth == rank:
-        return element(array[()] if isinstance(array, np.ndarray) else array, quote=True)
+        yield from element(array[()] if isinstance(array, np.ndarray) else array, quote=True)
+        return
     last = depth == rank - 1
     space = " " if last else "\n" * (rank - depth - 1) + " " * (depth + 1)
     count = len(array)
-
-    def texts(places: range) -> Iterator[str]:
-        for i in places:
+    places: list[range] = [range(min(limit, count)), range(max(limit, count - limit), count)]
+    between = "["
+    for is_end, part in enumerate(places):
+        if is_end and count > 2 * limit:
+            yield between + "..."
+            between = space
+        for i in part:
             if not i % 1024:
                 check_step()
-            yield _ends(array[i], limit, depth + 1, rank)
-
-    shown = [*texts(range(min(limit, count)))]
-    if count > 2 * limit:
-        shown.append("...")
-    shown += texts(range(max(limit, count - limit), count))
-    return "[" + space.join(shown) + "]"
+            yield between
+            between = space
+            yield from _ends(array[i], limit, depth + 1, rank)
+    yield "]"

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import tensor_util
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet.proto.histogram_pb2 import HistogramProto
 from tensorfleet.proto.summary_pb2 import Summary
 from tensorfleet_service.kernels.io.png import encode_png
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import each_string, host_array, invalid, shape_text
+from tensorfleet_service.kernels.values import check_name, each_string, host_array, invalid, shape_text
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +27,12 @@ def _tag(value: Any) -> str:
     tag = np.asarray(value, object)
     if tag.ndim:
         raise invalid("Tag must be a scalar")
-    return bytes(tag[()]).decode("utf-8", "replace")
+    return _name(bytes(tag[()]))
+
+
+def _name(tag: bytes) -> str:
+    check_name(tag)
+    return tag.decode("utf-8", "replace")
 
 
 @kernel("ScalarSummary")
@@ -34,7 +40,7 @@ def scalar_summary(node: KernelNode) -> Kernel:
     def run(tags: Any, values: Any) -> bytes:
         names, numbers = np.asarray(tags, object), host_array(values)
         if names.shape != numbers.shape:
-            which = f" (tag '{names.reshape(-1)[0].decode()}')" if names.size == 1 else ""
+            which = f" (tag '{excerpt(names.reshape(-1)[0])}')" if names.size == 1 else ""
             raise invalid(
                 f"tags and values are not the same shape: {shape_text(names.shape)} != "
                 f"{shape_text(numbers.shape)}{which}"
@@ -42,7 +48,7 @@ def scalar_summary(node: KernelNode) -> Kernel:
         summary = Summary()
         for name, number in zip(each_string(names), each_string(numbers), strict=True):
             # A Python float, as protobuf turns one beyond float32 into infinity.
-            summary.value.add(tag=name.decode("utf-8", "replace"), simple_value=float(number))
+            summary.value.add(tag=_name(name), simple_value=float(number))
         return summary.SerializeToString()
 
     return run

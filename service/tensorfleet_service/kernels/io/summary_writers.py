@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
 from tensorfleet.core import errors
+from tensorfleet.core.files import path_of
 from tensorfleet.proto.event_pb2 import Event
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import check_handle, invalid
@@ -39,7 +39,7 @@ def create_summary_file_writer(node: KernelNode) -> Kernel:
 
     def run(writer: EventFile, logdir: Any, max_queue: Any, flush_millis: Any, suffix: Any) -> None:
         check_handle(writer, EventFile)
-        writer.create(files, os.fsdecode(_bytes(logdir)), os.fsdecode(_bytes(suffix)))
+        writer.create(files, path_of(_bytes(logdir)), path_of(_bytes(suffix)))
 
     return run
 

@@ -23,7 +23,15 @@ def _formula(node: KernelNode) -> Expression:
 
 
 def _join_strings(x: Any, y: Any) -> Any:
+    if np.ndim(x) == np.ndim(y) == 0:
+        # Other threads run while long ones are joined, but not while they are added.
+        return b"".join((_scalar(x), _scalar(y)))
     return string_arrays.each(operator.add, x, y)
+
+
+def _scalar(x: Any) -> bytes:
+    text: bytes = x if isinstance(x, bytes) else x[()]
+    return text
 
 
 kernel("Add", "AddV2", "Sub", "Mul", "Atan2", alike=True)(_formula)

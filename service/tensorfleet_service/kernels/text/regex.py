@@ -10,6 +10,7 @@ import numpy as np
 import re2
 
 from tensorfleet.core import string_arrays
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text, string_array
 from tensorfleet_service.threads.running import check as check_step
@@ -44,10 +45,8 @@ def compiled(pattern: bytes) -> Any:
         found = re2.compile(pattern, options)
     except re2.error as e:
         why = e.args[0] if e.args else ""
-        why = why.decode("utf-8", "backslashreplace") if isinstance(why, bytes) else str(why)
-        raise invalid(
-            f"Invalid pattern: {pattern.decode('utf-8', 'backslashreplace')}, error: {why}"
-        ) from None
+        why = excerpt(why) if isinstance(why, bytes) else str(why)
+        raise invalid(f"Invalid pattern: {excerpt(pattern)}, error: {why}") from None
     re2.purge()  # which keeps four times as many of its own
     return found
 

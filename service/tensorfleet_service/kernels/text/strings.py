@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors, string_arrays
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import (
     STRINGS_PART as PART,
@@ -23,6 +24,7 @@ from tensorfleet_service.kernels.values import (
     shape_text,
     string_array,
 )
+from tensorfleet_service.records.csv import MAX_DIGITS
 from tensorfleet_service.threads.running import check as check_step
 
 TEXT_PART = 3 << 20
@@ -33,9 +35,6 @@ WORDS_PART = 1 << 20
 
 SHOWN = 200
 """Number of bytes of a text that an error shows."""
-
-MAX_DIGITS = 1 << 16
-"""Limit on the characters of a number's text."""
 
 MAX_WIDTH = 1 << 16
 """Limit on the characters to which a number is padded."""
@@ -111,7 +110,7 @@ def _too_long(item: bytes) -> errors.OpError:
 
 
 def _text(attr: bytes) -> str:
-    return attr.decode("utf-8", "backslashreplace")
+    return excerpt(attr)
 
 
 @array_kernel("StringJoin")
@@ -383,8 +382,8 @@ def decode_raw(node: KernelNode) -> Kernel:
 @array_kernel("EncodeBase64")
 def encode_base64(node: KernelNode) -> Kernel:
     encode = base64.urlsafe_b64encode
-    whole = _by_parts(encode)
-    return _each(whole if node.attrs["pad"] else lambda item: whole(item).rstrip(b"="))
+    # Only the last part has padding.
+    return _each(_by_parts(encode if node.attrs["pad"] else lambda part: encode(part).rstrip(b"=")))
 
 
 @array_kernel("DecodeBase64")

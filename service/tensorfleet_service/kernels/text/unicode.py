@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import string_arrays
+from tensorfleet.core.long_texts import excerpt
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.text.strings import MAX_TEXT, WORDS_PART, utf8_parts
 from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text
@@ -47,7 +48,7 @@ codecs.register_error("tensorfleet.mark", _mark)
 
 def _codec(encoding: bytes) -> Any:
     """The codec of an encoding that ICU has, too. Raises InvalidArgumentError where there is none."""
-    name = encoding.decode("utf-8", "backslashreplace")
+    name = excerpt(encoding)
     plain = "".join(c for c in name.lower() if c.isalnum())
     try:
         found = codecs.lookup(_NAMES.get(plain, name))

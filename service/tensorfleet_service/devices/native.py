@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 SWITCH = "TENSORFLEET_NATIVE"
 
 
-INTERFACE = 9
+INTERFACE = 10
 """Version of the functions and arguments that this service calls; the module has the same number."""
 
 

@@ -579,7 +579,8 @@ static PyMethodDef methods[] = {
     {"pack_matrix", pack_matrix, METH_VARARGS,
      "pack_matrix(b, out, inner, columns, b_is_turned, threads): a matrix as `multiply` reads it, in panels of "
      "PANEL_COLUMNS columns [panels, inner, PANEL_COLUMNS]"},
-    {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
+    {"add_rows", add_rows, METH_VARARGS,
+     "add_rows(table, places, updates, rows, count, width, subtracted, threads): table[places[i]] += updates[i], or -="},
     {"scan_examples", scan_examples, METH_VARARGS,
      "scan_examples(items, keys, places, stride, threads, sizes=None): (items it cannot read, kinds, totals, longest), of "
      "the first `sizes` bytes of each"},

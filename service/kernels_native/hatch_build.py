@@ -56,6 +56,7 @@ def compile_extensions(root: Path, folder: Path) -> list[str]:
         "arrays",
         "choices",
         "convolution",
+        "copying",
         "example_values",
         "examples",
         "framing",

@@ -14,6 +14,7 @@ import mmap
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from math import prod
 from typing import Any
@@ -25,6 +26,12 @@ from tensorfleet.wire.limits import POOLED_FROM_BYTES
 
 Array = np.ndarray[Any, Any]
 
+
+copy: Callable[[Array, Array], None] = np.copyto
+"""Copies an array into one of the same shape and dtype that shares no memory with it.
+
+Tasks have a faster one for large arrays.
+"""
 
 LARGE_PAGE = 2 << 20
 """The size of a large page, in bytes, on most processors; elsewhere only the alignment differs."""
@@ -57,7 +64,7 @@ def copied(value: Array) -> Array:
     result = _placed(value.nbytes, value.shape, value.dtype)
     if result is None:
         return value.copy()
-    np.copyto(result, value)
+    copy(result, value)
     return result
 
 

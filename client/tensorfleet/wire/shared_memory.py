@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core.environment import integer
+from tensorfleet.wire import buffers
 from tensorfleet.wire.traffic import Traffic
 
 if sys.platform == "linux":
@@ -93,7 +94,7 @@ class Arena:
             memory = self._memory
         if place is not None:
             begin = place[1]
-            np.copyto(memory[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape), value)
+            buffers.copy(memory[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape), value)
             self.traffic.sent_bytes += value.nbytes
         return place
 

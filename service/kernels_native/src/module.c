@@ -11,6 +11,7 @@
 
 #include "choices.h"
 #include "convolution.h"
+#include "copying.h"
 #include "groups.h"
 #include "kernels.h"
 #include "pool.h"
@@ -523,7 +524,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 9
+#define INTERFACE 10
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -551,6 +552,7 @@ static PyMethodDef methods[] = {
      "average_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"average_pool_grad", average_pool_grad, METH_VARARGS,
      "average_pool_grad(gradient, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
+    {"copy", copy, METH_VARARGS, "copy(from, to, size, threads): bytes of large arrays, which do not go to the caches"},
     {"select", choose_elements, METH_VARARGS,
      "select(condition, yes, no, out, count, yes_is_number, no_is_number, threads), of elements of four bytes"},
     {"top_k", top_k, METH_VARARGS, "top_k(x, values, places, rows, width, k, threads): False where there is a NaN"},
@@ -577,7 +579,8 @@ static PyMethodDef methods[] = {
     {"pack_matrix", pack_matrix, METH_VARARGS,
      "pack_matrix(b, out, inner, columns, b_is_turned, threads): a matrix as `multiply` reads it, in panels of "
      "PANEL_COLUMNS columns [panels, inner, PANEL_COLUMNS]"},
-    {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width, threads)"},
+    {"add_rows", add_rows, METH_VARARGS,
+     "add_rows(table, places, updates, rows, count, width, subtracted, threads): table[places[i]] += updates[i], or -="},
     {"scan_examples", scan_examples, METH_VARARGS,
      "scan_examples(items, keys, places, stride, threads, sizes=None): (items it cannot read, kinds, totals, longest), of "
      "the first `sizes` bytes of each"},

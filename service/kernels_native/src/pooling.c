@@ -272,6 +272,7 @@ struct additions {
   const float *updates;
   const int64_t *places;
   long count, width;
+  enum step step;
 };
 
 /* Additions to the rows whose first place is in [begin, end): of sorted places, each row is of one part. */
@@ -281,19 +282,22 @@ static void run_add_rows(void *context, long begin, long end) {
   while (end > 0 && end < a->count && a->places[end] == a->places[end - 1]) end++;
   for (long i = begin; i < end; i++) {
     float *row = a->table + a->places[i] * a->width;
-    loops->step(STEP_ADD, row, row, 0, a->updates + i * a->width, 0, a->width);
+    loops->step(a->step, row, row, 0, a->updates + i * a->width, 0, a->width);
   }
 }
 
-/* add_rows(table, places, updates, rows, count, width, threads): table[places[i]] += updates[i], for each row of the
- * table one after the other. */
+/* add_rows(table, places, updates, rows, count, width, subtracted, threads): table[places[i]] += updates[i], or -=, for
+ * each row of the table one after the other. */
 PyObject *add_rows(PyObject *self, PyObject *arguments) {
   (void)self;
   PyObject *table_, *places_, *updates_;
   struct additions a;
   long rows, threads;
-  if (!PyArg_ParseTuple(arguments, "OOOllll", &table_, &places_, &updates_, &rows, &a.count, &a.width, &threads))
+  int subtracted;
+  if (!PyArg_ParseTuple(arguments, "OOOlllpl", &table_, &places_, &updates_, &rows, &a.count, &a.width, &subtracted,
+                        &threads))
     return NULL;
+  a.step = subtracted ? STEP_SUBTRACT : STEP_ADD;
   const long table_size = product(rows, a.width), update_size = product(a.count, a.width);
   if (table_size < 0 || update_size < 0) return NULL;
   struct arrays arrays = {.count = 0};

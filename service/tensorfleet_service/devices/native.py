@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 SWITCH = "TENSORFLEET_NATIVE"
 
 
-INTERFACE = 9
+INTERFACE = 10
 """Version of the functions and arguments that this service calls; the module has the same number."""
 
 
@@ -73,8 +73,11 @@ def takes_integers(array: Any) -> bool:
     )
 
 
-def add_rows(table: Any, places: Any, updates: Any) -> bool:
+def add_rows(table: Any, places: Any, updates: Any, subtracted: bool = False) -> bool:
     """Adds updates [n, …] to the rows of a table at `places` [n], in their order; False if NumPy has to.
+
+    Args:
+        subtracted: they are taken away from the rows.
 
     Raises:
         ValueError: an index in `places` is outside of the table.
@@ -84,7 +87,7 @@ def add_rows(table: Any, places: Any, updates: Any) -> bool:
     count = places.size
     width = updates.size // count
     rows = np.ascontiguousarray(places, np.int64)
-    native.add_rows(table, rows, updates, len(table), count, width, thread_count())
+    native.add_rows(table, rows, updates, len(table), count, width, subtracted, thread_count())
     return True
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
-from tensorfleet.wire.buffers import copied
+from tensorfleet.wire import buffers
 
 DEFAULT_CONTAINER = "localhost"
 
@@ -137,11 +137,14 @@ class Variable:
                     and current.shape == dims
                     and current.dtype == value.dtype
                 ):
-                    current[...] = value
+                    if type(current) is np.ndarray:
+                        buffers.copy(current, value)
+                    else:
+                        current[...] = value
                 elif isinstance(value, np.generic):
                     current = value
                 elif value.ndim or not isinstance(value, np.ndarray) or value.dtype.hasobject:
-                    current = copied(value) if type(value) is np.ndarray else value.copy()
+                    current = buffers.copied(value) if type(value) is np.ndarray else value.copy()
                 else:
                     current = value[()]
             finally:
@@ -202,7 +205,7 @@ class Variable:
                 return np.array(current)
             if _is_free(_references(current), current) and current.flags.c_contiguous:
                 return current
-            return copied(current) if type(current) is np.ndarray else current.copy()
+            return buffers.copied(current) if type(current) is np.ndarray else current.copy()
         except BaseException:
             self._value = current  # after an error, such as want of memory, the variable keeps its value
             raise

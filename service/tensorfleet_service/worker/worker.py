@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.core import errors
 from tensorfleet.core.files import LOCAL, Files
+from tensorfleet_service.devices import copying
 from tensorfleet_service.devices.allocator import keep_freed_memory
 from tensorfleet_service.devices.blas import limit_threads
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
@@ -71,6 +72,7 @@ class Worker:
     ) -> None:
         limit_threads()
         keep_freed_memory()
+        copying.use()
         self.task = task
         self.incarnation = incarnation
         self.devices = {device.name: device for device in devices}

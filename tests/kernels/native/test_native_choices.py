@@ -118,15 +118,16 @@ def test_segments(same: Any) -> None:
     same("SegmentMean", data, ids)
 
 
-def test_rows_that_are_sorted_are_added_by_parts() -> None:
+@pytest.mark.parametrize("subtracted", [False, True])
+def test_rows_that_are_sorted_are_added_by_parts(subtracted: bool) -> None:
     places = np.sort(np.random.default_rng(0).integers(0, 50, 40_000))
     updates, results = floats(40_000, 16), set()
     for threads in (1, 2, 3, 64):
         table = np.ones((50, 16), np.float32)
-        native.add_rows(table, places, updates, 50, 40_000, 16, threads)
+        native.add_rows(table, places, updates, 50, 40_000, 16, subtracted, threads)
         results.add(table.tobytes())
     expected = np.ones((50, 16), np.float32)
-    np.add.at(expected, places, updates)
+    (np.subtract if subtracted else np.add).at(expected, places, updates)
     assert results == {expected.tobytes()}
 
 

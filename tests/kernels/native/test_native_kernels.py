@@ -176,9 +176,9 @@ def test_rows_that_there_are_not_are_refused() -> None:
     table, updates = np.zeros((3, 2), np.float32), floats(2, 2)
     for places in ([0, 3], [-1, 0]):
         with pytest.raises(ValueError, match="no row"):
-            native.native.add_rows(table, np.array(places), updates, 3, 2, 2, 1)
+            native.native.add_rows(table, np.array(places), updates, 3, 2, 2, False, 1)
     with pytest.raises(ValueError, match="elements instead"):
-        native.native.add_rows(table, np.array([0, 1]), updates, 3, 2, 3, 1)
+        native.native.add_rows(table, np.array([0, 1]), updates, 3, 2, 3, False, 1)
     assert not table.any()
 
 

@@ -202,3 +202,24 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
         native.column_sums(x, again, 5000, 64, 3)
         os._exit(0 if np.array_equal(again, sums) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("size", [-1, 0, 99, 101, 1 << 62])
+def test_copies_of_another_size_are_refused(size: int) -> None:
+    source, target = np.ones(100, np.uint8), np.zeros(100, np.uint8)
+    with pytest.raises(REFUSED):
+        native.copy(source, target, size, 2)
+    assert not target.any()
+
+
+def test_copies_that_overlap_or_cannot_be_written_are_refused() -> None:
+    memory = np.arange(200, dtype=np.uint8)
+    with pytest.raises(REFUSED):
+        native.copy(memory[:100], memory[99:199], 100, 2)
+    with pytest.raises(REFUSED):
+        native.copy(memory[:100], bytes(100), 100, 2)
+    with pytest.raises(REFUSED):
+        native.copy(memory[::2], np.zeros(100, np.uint8), 100, 2)
+    with pytest.raises(REFUSED):
+        native.copy(np.zeros(100, np.float32), np.zeros(100, np.uint8), 100, 2)
+    np.testing.assert_array_equal(memory, np.arange(200))

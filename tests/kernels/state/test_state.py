@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 from tensorfleet.core import dtypes, errors
+from tensorfleet_service.devices.native import native
+from tensorfleet_service.kernels.state import adding
 from tensorfleet_service.state.resources import Resources
 from tensorfleet_service.state.variables import RESOURCE, Variable
 from tests.kernels.harness import run_op
@@ -53,6 +56,44 @@ def test_assignments_return_the_variable() -> None:
     assert run("AssignSub", ref, np.float32([0, 5])) is ref
     np.testing.assert_array_equal(ref.read(), [4, 0])
     assert run("Assign", ref, np.float32([1, 2, 3]), validate_shape=False).read().shape == (3,)
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("op", ["AssignAdd", "AssignSub", "AssignAddVariableOp", "AssignSubVariableOp"])
+def test_large_arrays_are_added_to_bit_by_bit(op: str, held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adding, "DIVIDED_FROM", 0)
+    some = np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3.4e38, 1.5, -1e-6])
+    before = np.concatenate([np.repeat(some, 10), np.random.default_rng(0).standard_normal(99_999)])
+    change = np.concatenate([np.tile(some, 10), np.random.default_rng(1).standard_normal(99_999)])
+    before, change = before.astype(np.float32), change.astype(np.float32)
+    ref = variable(before, kind=RESOURCE if "Variable" in op else "variable")
+    reader = ref.read() if held else None
+    run(op, ref, change)
+    with np.errstate(all="ignore"):
+        expected = before + change if "Add" in op else before - change
+    np.testing.assert_array_equal(ref.read().view(np.uint32), expected.view(np.uint32))
+    if held:
+        np.testing.assert_array_equal(reader, before)
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+@pytest.mark.parametrize("op", ["ScatterAdd", "ScatterSub"])
+def test_many_rows_are_added_in_their_order(
+    op: str, index_type: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    before, updates = rng.standard_normal((50, 16)), rng.standard_normal((30, 100, 16))
+    before, updates = before.astype(np.float32), updates.astype(np.float32)
+    indices = rng.integers(0, 50, (30, 100)).astype(index_type)
+    expected = before.copy()
+    (np.add if op == "ScatterAdd" else np.subtract).at(expected, indices, updates)
+    sorting = MagicMock(wraps=np.argsort)
+    monkeypatch.setattr(np, "argsort", sorting)
+    assert (
+        run(op, variable(before), indices, updates, Tindices=index_type).read().tobytes()
+        == expected.tobytes()
+    )
+    assert sorting.called == (native is None)
 
 
 def test_resource_assignments() -> None:

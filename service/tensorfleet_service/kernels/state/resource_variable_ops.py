@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.state.adding import in_place
 from tensorfleet_service.kernels.state.scatter import check_indices, check_nd_indices, nd_index
 from tensorfleet_service.kernels.values import check_handle
 from tensorfleet_service.state.variables import RESOURCE, Variable
@@ -50,7 +51,7 @@ def assign(node: KernelNode) -> Kernel:
 
 @kernel("AssignAddVariableOp", "AssignSubVariableOp")
 def assign_update(node: KernelNode) -> Kernel:
-    function = node.xp.add if node.op == "AssignAddVariableOp" else node.xp.subtract
+    function = in_place(node.xp.add if node.op == "AssignAddVariableOp" else node.xp.subtract)
     return lambda resource, value: resource.update(function, value)
 
 

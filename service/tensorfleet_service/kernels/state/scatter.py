@@ -68,7 +68,7 @@ def _apply_at(ufunc: Any, array: Any, index: Any, updates: Any) -> None:
         return
     index = index.reshape(-1)
     updates = updates.reshape(index.size, *array.shape[1:])
-    if ufunc is np.add and add_rows(array, index, updates):
+    if ufunc in (np.add, np.subtract) and add_rows(array, index, updates, ufunc is np.subtract):
         return
     order = np.argsort(index, kind="stable")
     again = order[1:][index[order[1:]] == index[order[:-1]]]

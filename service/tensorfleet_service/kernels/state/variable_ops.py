@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.state import scatter
+from tensorfleet_service.kernels.state.adding import in_place
 from tensorfleet_service.state.variables import DEFAULT_CONTAINER, REFERENCE, RESOURCE, Variable
 
 
@@ -46,7 +47,7 @@ def assign(node: KernelNode) -> Kernel:
 
 @kernel("AssignAdd", "AssignSub")
 def assign_update(node: KernelNode) -> Kernel:
-    function = node.xp.add if node.op == "AssignAdd" else node.xp.subtract
+    function = in_place(node.xp.add if node.op == "AssignAdd" else node.xp.subtract)
 
     def run(ref: Variable, value: Any) -> Variable:
         ref.update(function, value)

@@ -37,22 +37,26 @@ TASK = "/job:localhost/replica:0/task:0"
 class MasterTransport(Transport):
     """A session on a master of this process."""
 
-    def __init__(self, master: Master, config: ConfigProto) -> None:
+    def __init__(self, master: Master) -> None:
         self._master = master
         self._session: MasterSession | None = None
         self._partial: PartialRuns | None = None
-        self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
+        self._timeout: float | None = None
 
     def create(self, graph_def: GraphDef, config: ConfigProto) -> None:
-        self._session = self._master.create_session(graph_def, config)
-        self._partial = PartialRuns(self._session)
+        self._begin(self._master.create_session(graph_def, config))
+
+    def _begin(self, session: MasterSession) -> None:
+        self._session = session
+        self._partial = PartialRuns(session)
+        # A server's own configuration may have a limit for sessions that bring none.
+        self._timeout = session.operation_timeout or None
 
     def extend(self, graph_def: GraphDef) -> None:
         self._open().extend(graph_def)
 
     def create_from(self, part: GraphPart, config: ConfigProto) -> None:
-        self._session = self._master.create_session(part, config)
-        self._partial = PartialRuns(self._session)
+        self._begin(self._master.create_session(part, config))
 
     def extend_from(self, part: GraphPart) -> None:
         self._open().extend(part)
@@ -109,9 +113,7 @@ class InProcessTransport(MasterTransport):
         self._worker = Worker(
             TASK, task_devices(TASK, incarnation, cpus, gpus, config.gpu_options), incarnation
         )
-        super().__init__(
-            Master(partial(_join, self._worker), self._worker.resources.reset, _to_stderr), config
-        )
+        super().__init__(Master(partial(_join, self._worker), self._worker.resources.reset, _to_stderr))
 
     def prepare(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
@@ -142,10 +144,10 @@ def serves_no_more(address: str) -> None:
     _serving.pop((os.getpid(), address), None)
 
 
-def own_server(address: str, config: ConfigProto) -> MasterTransport | None:
+def own_server(address: str) -> MasterTransport | None:
     """The transport to a server of this process; None if no server has the address."""
     master = _serving.get((os.getpid(), address))
-    return None if master is None else MasterTransport(master, config)
+    return None if master is None else MasterTransport(master)
 
 
 register_own_servers(own_server)

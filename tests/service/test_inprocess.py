@@ -399,7 +399,7 @@ def test_a_session_outlives_neither_reset_nor_the_server() -> None:
         with pytest.raises((tf.errors.UnavailableError, tf.errors.AbortedError)):
             session.run(one)
         session.close()
-        assert inprocess.own_server(server.target.removeprefix("grpc://"), tf.ConfigProto()) is None
+        assert inprocess.own_server(server.target.removeprefix("grpc://")) is None
 
 
 def test_the_collector_may_free_a_session_while_the_workers_lock_is_held() -> None:
@@ -433,3 +433,45 @@ def test_a_forgotten_session_frees_its_variables_without_the_collector() -> None
         until(lambda: worker() is None)
     finally:
         gc.enable()
+
+
+def test_a_servers_configuration_limits_the_steps_of_sessions_that_bring_none() -> None:
+    limit = tf.ConfigProto(operation_timeout_in_ms=200)
+    server = tf.train.Server.create_local_server(config=limit)
+    try:
+        with tf.Graph().as_default():
+            never = tf.FIFOQueue(1, tf.float32).dequeue()
+            with tf.Session(server.target) as session, pytest.raises(errors.DeadlineExceededError):
+                session.run(never)
+    finally:
+        server.stop(1.0)
+
+
+def test_what_an_earlier_step_wrote_into_its_metadata_is_gone() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        one, metadata = tf.constant(1), tf.RunMetadata()
+        session.run(one, options=tf.RunOptions(output_partition_graphs=True), run_metadata=metadata)
+        assert len(metadata.partition_graphs) == 1
+        session.run(one, run_metadata=metadata)
+        assert not metadata.ByteSize()
+
+
+def test_inputs_from_two_loops_are_told() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        value = tf.placeholder(tf.float32, [])
+        one = tf.raw_ops.Enter(data=value, frame_name="one")
+        two = tf.raw_ops.Enter(data=value, frame_name="two")
+        both = tf.raw_ops.AddV2(x=one, y=two)
+        assert graph.is_fetchable(both)
+        with pytest.raises(errors.InvalidArgumentError, match="has inputs from different frames"):
+            session.run(both, {value: 1.0})
+
+
+def test_several_interactive_sessions_are_warned_of() -> None:
+    first = tf.InteractiveSession()
+    try:
+        with pytest.warns(UserWarning, match="An interactive session is already active"):
+            second = tf.InteractiveSession()
+        second.close()
+    finally:
+        first.close()

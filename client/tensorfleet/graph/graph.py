@@ -89,6 +89,8 @@ class Graph(CollectingGraph):
         self._infer_shapes(op)
         for key, value in state.attrs.items():
             op.attrs.setdefault(key, value)
+        if state.container and opdef.is_stateful and op.attrs.get("container") == b"":
+            op.attrs["container"] = state.container.encode()
         if state.gradient_overrides and opdef.name in state.gradient_overrides:
             op.attrs["_gradient_op_type"] = state.gradient_overrides[opdef.name].encode()
         if state.colocation:

@@ -182,7 +182,7 @@ class _Importer:
         for name in order if self._colocated else ():
             self._check_colocation(name)
         back_edges: list[tuple[Operation, int, str]] = []
-        with self._graph.no_colocation():
+        with self._graph.no_colocation(), self._graph.container(""):
             for name in order:
                 node = self._nodes[name]
                 op = self._add(node)

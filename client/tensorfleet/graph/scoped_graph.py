@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from tensorfleet.core import attr_value, compat
 from tensorfleet.core.device import DeviceSpec
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import Controller, ScopeState, device_scope, device_string
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.proto.attr_value_pb2 import AttrValue
 
 _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -77,6 +79,7 @@ class ScopedGraph:
         """The unique name of a new node: a name that ends in "/" is taken as it is, as in TensorFlow."""
         if not name:
             return self.unique_name(op_type)
+        name = compat.as_text(name)
         if name[-1] == "/":
             return name[:-1]
         if not (_VALID_NAME if not self._scopes.name else _VALID_SCOPE).match(name):
@@ -88,6 +91,7 @@ class ScopedGraph:
         """Prefixes the names of new operations (`tf.Graph.name_scope`); yields the prefix with its "/"."""
         state = self._scopes
         old = state.name
+        name = name and compat.as_text(name)
         if not name:
             new = ""
         elif name[-1] == "/":
@@ -98,7 +102,7 @@ class ScopedGraph:
             new = self.unique_name(name)
         state.name = new
         try:
-            yield f"{new}/" if new else ""
+            yield f"{new}/" if name else ""
         finally:
             state.name = old
 
@@ -191,9 +195,13 @@ class ScopedGraph:
 
     @contextlib.contextmanager
     def _attr_scope(self, attrs: dict[str, Any]) -> Iterator[None]:
-        """Gives new operations further attributes, in the forms of tensorfleet.core.attr_value."""
+        """Gives new operations further attributes: AttrValue messages, or the forms of
+        tensorfleet.core.attr_value. None takes away what an outer scope gives.
+        """
         state = self._scopes
-        old, state.attrs = state.attrs, {**state.attrs, **attrs}
+        made = {k: attr_value.from_proto(v) if isinstance(v, AttrValue) else v for k, v in attrs.items()}
+        merged = {k: v for k, v in {**state.attrs, **made}.items() if v is not None}
+        old, state.attrs = state.attrs, merged
         try:
             yield
         finally:

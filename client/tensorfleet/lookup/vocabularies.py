@@ -123,12 +123,15 @@ class IdTableWithHashBuckets(LookupInterface):
         if self._num_oov_buckets == 0:
             assert self._table is not None
             return self._table.lookup(keys, name=name)
+        known = keys
+        if self._table is not None and self._table.key_dtype is dtypes.int64 and keys.dtype.is_integer:
+            known = cast(keys, dtypes.int64)  # a vocabulary of integers is kept as int64
         with name_scope(name, f"{self.name}_Lookup"):
             text = keys if keys.dtype.base is dtypes.string else as_string(keys)
             buckets = self._hash(text)
             if self._table is None:
                 return buckets
-            ids = self._table.lookup(keys)
+            ids = self._table.lookup(known)
             buckets = add(buckets, self._table.size())
             return where_v2(not_equal(ids, self._table.default_value), ids, buckets)
 

@@ -65,7 +65,7 @@ def connect(target: str, config: ConfigProto) -> Transport:
         return _in_process(config)
     if FORCE_VARIABLE not in os.environ:
         for find in _own_servers:
-            own = find(address_of(target), config)
+            own = find(address_of(target))
             if own is not None:
                 return own
     from tensorfleet.session import transport_grpc
@@ -104,10 +104,10 @@ def _unproven(address: str, why: Sequence[errors.OpError]) -> errors.OpError:
     )
 
 
-_own_servers: list[Callable[[str, ConfigProto], Transport | None]] = []
+_own_servers: list[Callable[[str], Transport | None]] = []
 
 
-def register_own_servers(find: Callable[[str, ConfigProto], Transport | None]) -> None:
+def register_own_servers(find: Callable[[str], Transport | None]) -> None:
     """Registers what finds the server of this process at an address: a session on it needs no socket."""
     _own_servers.append(find)
 

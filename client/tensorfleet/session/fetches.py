@@ -131,7 +131,7 @@ class Fetches:
         op = element if isinstance(element, Operation) else element.op
         if not self._graph.is_fetchable(op):
             raise ValueError(
-                f"Operation {op.name} has been marked as not fetchable: it belongs to the inside of a loop "
+                f"Operation {op.name!r} has been marked as not fetchable: it belongs to the inside of a loop "
                 "or a branch. Fetch what the loop or the branch returns."
             )
         place = self._places.setdefault(element, len(self._places))

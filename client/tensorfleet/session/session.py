@@ -6,6 +6,7 @@ import contextlib
 import logging
 import re
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
@@ -131,6 +132,8 @@ class BaseSession:
                 self._extend()
             if options is None and run_metadata is None:
                 return self._signatures.run(fetches, feed_dict)
+            if run_metadata is not None:
+                run_metadata.Clear()
             return self._signatures.run_traced(
                 fetches,
                 feed_dict,
@@ -194,6 +197,7 @@ class BaseSession:
                 if run_metadata is None and not options.ByteSize():
                     return list(signature(feeds))
                 metadata = config_pb2.RunMetadata() if run_metadata is None else run_metadata
+                metadata.Clear()
                 return list(signature.traced(feeds, options, metadata))
             except errors.OpError as error:
                 self._name_operation(error)
@@ -396,9 +400,11 @@ class InteractiveSession(BaseSession):
         super().__init__(target, graph, config)
         with InteractiveSession._count_lock:
             if InteractiveSession._active_session_count > 0:
-                _logger.error(
-                    "An interactive session is already active: call InteractiveSession.close() on it, or use "
-                    "tf.Session()."
+                warnings.warn(
+                    "An interactive session is already active. This can cause out-of-memory errors in some "
+                    "cases. You must explicitly call `InteractiveSession.close()` to release resources held "
+                    "by the other session(s).",
+                    stacklevel=2,
                 )
             InteractiveSession._active_session_count += 1
         self._defaults: DefaultSession | None = self.as_default()

@@ -130,7 +130,9 @@ def check_cycles(nodes: dict[str, Node]) -> None:
     if stuck:
         cycle = _cycle(next(node for node in waiting if node in stuck), stuck)
         names = ", ".join(node.name for node in cycle[:10]) + (", ..." if len(cycle) > 10 else "")
-        raise input_error(cycle[0], f"{len(cycle)} nodes in a cycle: {names}")
+        raise input_error(
+            cycle[0], f"Graph is invalid, contains a cycle with {len(cycle)} nodes, including: {names}"
+        )
 
 
 def _cycle(node: Node, stuck: set[Node]) -> list[Node]:

@@ -51,7 +51,10 @@ def find_frames(nodes: Sequence[Node]) -> Frames:
         return Frames(frames, parents)
     for node in nodes:
         sources = [source for source, _ in node.inputs if not is_back_edge(source, node)]
-        frame = max((frames.get(s, "") for s in (*sources, *node.controls)), key=len, default="")
+        sources += node.controls
+        frame = max((frames.get(source, "") for source in sources), key=len, default="")
+        if frame:
+            _check_same(node, sources, frames, frame)
         if node.op in ENTERS:
             # Loops with the same name in different outer loops are different frames.
             outer, frame = frame, f"{frame}/{node.attrs['frame_name'].decode(errors='replace')}"
@@ -61,6 +64,18 @@ def find_frames(nodes: Sequence[Node]) -> Frames:
         if frame:
             frames[node] = frame
     return Frames(frames, parents)
+
+
+def _check_same(node: Node, sources: Sequence[Node], frames: dict[Node, str], frame: str) -> None:
+    """Raises InvalidArgumentError if inputs of a node are in loops of which none is inside of the other."""
+    innermost = next(source for source in sources if frames.get(source) == frame)
+    for source in sources:
+        other = frames.get(source, "")
+        if other and other != frame and not frame.startswith(f"{other}/"):
+            told, one, two = (f"{{{{node {n.name}}}}}" for n in (node, innermost, source))
+            text = f"{told} has inputs from different frames. The input {one} is in frame "
+            text += f"'{frame.rpartition('/')[2]}'. The input {two} is in frame '{other.rpartition('/')[2]}'."
+            raise InvalidArgumentError(None, None, text)
 
 
 def is_spread(nodes: Sequence[Node], frames: Frames) -> bool:

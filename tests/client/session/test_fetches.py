@@ -128,7 +128,7 @@ def test_elements_of_another_graph_are_refused(a: Any) -> None:
 
 def test_what_may_not_be_fetched_is_refused(a: Any, graph: tf.Graph) -> None:
     graph.prevent_fetching(a.op)
-    with pytest.raises(ValueError, match="Operation a has been marked as not fetchable"):
+    with pytest.raises(ValueError, match="Operation 'a' has been marked as not fetchable"):
         tf.Session().run(a)
 
 

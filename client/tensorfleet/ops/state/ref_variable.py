@@ -149,8 +149,7 @@ def _result(assigned: Tensor, read_value: bool) -> Any:
 
 def _variable_op(value: Tensor, scope: str, validate_shape: bool, shape: Any) -> Tensor:
     dims = (value.dims if validate_shape else None) if shape is None else shapes.as_dims(shape)
-    container = get_default_graph()._scopes.container
-    return apply_one("VariableV2", shape=dims, dtype=value.dtype.base, container=container, name=scope)
+    return apply_one("VariableV2", shape=dims, dtype=value.dtype.base, name=scope)
 
 
 def _to_tensor(

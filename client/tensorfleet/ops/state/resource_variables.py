@@ -112,7 +112,6 @@ class ResourceVariable(Variable):
                 shape=self._shape,
                 shared_name=handle_name,
                 debug_name=scope,
-                container=graph._scopes.container,
                 name=scope,
             )
         self._initial_value = value

@@ -39,9 +39,16 @@ class Template:
         entered = (
             self._first_scope() if self._scope is None else variable_scope(self._scope, reuse=self._called)
         )
+        count = len(get_collection(GraphKeys.TRAINABLE_VARIABLES))
         with entered as scope:
             self._scope = self._scope or scope
             result = self._func(*args, **kwargs)
+        made = get_collection(GraphKeys.TRAINABLE_VARIABLES)[count:]
+        if self._called and made:
+            raise ValueError(
+                "Trainable variable created when calling a template after the first time, perhaps you used "
+                f"tf.Variable when you meant tf.get_variable: {made}"
+            )
         self._called = True
         return result
 
@@ -58,6 +65,11 @@ class Template:
     @property
     def variable_scope(self) -> VariableScope | None:
         """The scope of its variables; None before the first call."""
+        return self._scope
+
+    @property
+    def var_scope(self) -> VariableScope | None:
+        """The scope of its variables, by the name that it had first."""
         return self._scope
 
     @property
@@ -113,7 +125,8 @@ def make_template(
         kwargs: arguments that are passed in each call.
 
     Raises:
-        ValueError: in a later call, for a variable that the first one did not make.
+        ValueError: in a later call, for a variable that the first one did not make, or for a trainable one
+            that `tf.Variable` makes anew.
     """
     function = functools.partial(func_, **kwargs) if kwargs else func_
     template = Template(name_, function, unique_name_, custom_getter_)

@@ -65,6 +65,11 @@ def _make(node: KernelNode, name: str) -> Queue:
         case "RandomShuffleQueue":
             draw = _numbers(attrs["seed"], attrs["seed2"]).__next__
             least, seeds = attrs["min_after_dequeue"], (attrs["seed"], attrs["seed2"])
+            if least < 0:
+                raise errors.InvalidArgumentError(None, None, f"min_after_dequeue {least} must be >= 0")
+            if 0 <= capacity <= least:
+                text = f"min_after_dequeue {least} must be < capacity {capacity}"
+                raise errors.InvalidArgumentError(None, None, text)
             return RandomShuffleQueue(name, types, shapes, capacity, least, draw, seeds)
         case "PaddingFIFOQueue":
             return PaddingFIFOQueue(name, types, shapes, capacity)

@@ -33,3 +33,14 @@ def test_what_queues_of_a_list_have_in_common() -> None:
             tf.QueueBase.from_list(0, [queues[0], tf.FIFOQueue(10, tf.float32)])
         with pytest.raises(TypeError, match="A list of queues expected"):
             tf.QueueBase.from_list(0, [])
+
+
+@pytest.mark.parametrize(
+    ("least", "message"),
+    [(-1, "min_after_dequeue -1 must be >= 0"), (5, "min_after_dequeue 5 must be < capacity 5")],
+)
+def test_a_shuffling_queue_holds_more_than_it_keeps(least: int, message: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        size = tf.RandomShuffleQueue(5, least, tf.float32).size()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            session.run(size)

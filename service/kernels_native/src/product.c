@@ -3,7 +3,7 @@
  *
  * Some columns of b at a time are copied into panels that stay in the second cache, while the rows of a go by. A long
  * inner dimension goes by in blocks, whose sums are added up in the result. Each element is computed in an order that
- * depends on the sizes alone, so results do not depend on how the columns are divided among threads. */
+ * depends on the sizes alone, so results do not depend on how the columns, or the rows, are divided among threads. */
 #include "product.h"
 
 #include <stdlib.h>
@@ -18,6 +18,8 @@
 #define MOST_OF_LONG (1 << 9)       /* the same where rows of b are long: of more of them, less would be read at a time */
 #define LONG_ROW (1 << 10)
 #define BLOCK_ROWS 384              /* about so many rows of a panel are such a block */
+#define SHARED_BYTES (3 << 17)      /* of a block's panels that each thread packs for itself, and goes by some rows of a */
+#define SHARED_ROWS 64              /* the fewest rows of such a part: fewer take less time than the packing */
 
 enum form { AS_IT_IS, TRANSPOSED, PANELS, FORM_COUNT };
 
@@ -28,6 +30,7 @@ struct product {
   int form; /* of b */
   long block;  /* rows of b at a time; a's part of it is copied where that is not all of them */
   long panels; /* of a part */
+  long row_parts; /* parts that have the same panels */
   int failed;
 };
 
@@ -64,7 +67,10 @@ static void run_product(void *context, long begin, long end) {
   /* Tiles of nearly equal height: in a low one, the sums wait for each other. */
   const long tiles_made = (p->rows + most - 1) / most, low = p->rows / tiles_made, higher = p->rows % tiles_made;
   for (long part = begin; part < end; part++) {
-    const long first = part * p->panels * width;
+    const long first = part / p->row_parts * p->panels * width, row_part = part % p->row_parts;
+    const long first_tile = tiles_made * row_part / p->row_parts;
+    const long last_tile = tiles_made * (row_part + 1) / p->row_parts;
+    const long first_row = first_tile * low + (first_tile < higher ? first_tile : higher);
     const long last = p->columns - first < p->panels * width ? p->columns : first + p->panels * width;
     for (long k = 0; k < p->inner; k += p->block) {
       const long length = p->inner - k < p->block ? p->inner - k : p->block;
@@ -76,20 +82,22 @@ static void run_product(void *context, long begin, long end) {
       } else {
         pack_columns(p, first, last, k, length, packed);
       }
-      for (long tile = 0, row = 0, rows; tile < tiles_made; tile++, row += rows) {
+      for (long tile = first_tile, row = first_row, rows; tile < last_tile; tile++, row += rows) {
         rows = low + (tile < higher);
         const float *in = p->a + row * p->inner + k;
         long row_step = p->inner;
         const float *next = NULL;
         if (in_blocks) {
-          next = tile + 1 < tiles_made ? in + rows * p->inner : k + length < p->inner ? p->a + k + length : NULL;
+          next = tile + 1 < last_tile      ? in + rows * p->inner
+                 : k + length < p->inner ? p->a + first_row * p->inner + k + length
+                                         : NULL;
           /* Rows that are far apart would take each other's places in the first cache. */
           for (long r = 0; r < rows; r++)
             memcpy(copied + r * length, in + r * p->inner, sizeof(float) * (size_t)length);
           in = copied;
           row_step = length;
         }
-        const long next_rows = low + ((tile + 1) % tiles_made < higher);
+        const long next_rows = low + ((tile + 1 < last_tile ? tile + 1 : first_tile) < higher);
         for (long c = first, done = 0; c < last; c += width) {
           if (next != NULL) {
             /* The last block may be shorter: what is fetched beyond it is not wrong. */
@@ -113,6 +121,29 @@ static void run_turn(void *context, long begin, long end) {
 }
 
 static long panels_of(long columns) { return columns / tiles->columns + (columns % tiles->columns != 0); }
+
+/* The parts of a product with so many panels in all; they do not change the sums. */
+static void divide(struct product *p, long all, long blocks, long threads) {
+  const long panel_bytes = (long)sizeof(float) * p->block * tiles->columns;
+  threads = threads < 1 ? 1 : threads < all ? threads : all; /* for more there are no panels */
+  p->row_parts = 1;
+  if (blocks == 1) {
+    p->panels = PANEL_BYTES / panel_bytes;
+    /* Some parts for each of a few threads. */
+    if (threads > 1 && p->panels > (all + 7) / 8) p->panels = (all + 7) / 8;
+  } else if (threads > 1 && all % threads != 0 && all * panel_bytes <= SHARED_BYTES &&
+             p->rows >= SHARED_ROWS * threads) {
+    /* A few panels cannot be divided evenly. */
+    p->panels = all;
+    p->row_parts = threads;
+  } else {
+    /* As few parts as fit, since each reads all of a, but as many for each thread. */
+    const long fit = BLOCK_BYTES / panel_bytes < 1 ? 1 : BLOCK_BYTES / panel_bytes;
+    const long turns = (all + fit * threads - 1) / (fit * threads);
+    p->panels = (all + turns * threads - 1) / (turns * threads);
+  }
+  if (p->panels < 1) p->panels = 1;
+}
 
 PyObject *multiply(PyObject *self, PyObject *arguments) {
   (void)self;
@@ -150,13 +181,8 @@ PyObject *multiply(PyObject *self, PyObject *arguments) {
     const long blocks = p.inner <= at_once ? 1 : (p.inner + BLOCK_ROWS - 1) / BLOCK_ROWS;
     p.block = (p.inner + blocks - 1) / blocks;
     const long all = panels_of(p.columns);
-    const long fit = (blocks > 1 ? BLOCK_BYTES : PANEL_BYTES) / 4 / (p.block * tiles->columns);
-    p.panels = fit < 1 ? 1 : fit;
-    /* Some parts for each of a few threads, but a long inner dimension, for which each part reads all of a; their
-     * number does not change the sums. */
-    const long wanted = blocks > 1 ? threads : 8;
-    if (threads > 1 && p.panels > (all + wanted - 1) / wanted) p.panels = (all + wanted - 1) / wanted;
-    in_parallel(run_product, &p, (all + p.panels - 1) / p.panels, 1, threads);
+    divide(&p, all, blocks, threads);
+    in_parallel(run_product, &p, (all + p.panels - 1) / p.panels * p.row_parts, 1, threads);
     Py_END_ALLOW_THREADS
     free(rows);
   }

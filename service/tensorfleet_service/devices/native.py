@@ -108,10 +108,10 @@ LEAST_SIDE, LEAST_OF_NARROW = 4, 1 << 21
 """A result of fewer rows or columns is NumPy's up to so many multiplications, as nothing is copied there; one
 of a single row or column is so always."""
 
-DIVIDED_PRODUCT = 1 << (23 if native is not None and native.INSTRUCTION_SET == "AVX-512" else 22)
-"""Number of multiplications from which a product is divided among threads: 100 us for each of two.
+DIVIDED_PRODUCT = 1 << 22
+"""Number of multiplications from which a product is divided among threads: 40 us for each of two.
 
-To wake a thread takes half of that, more where other tasks of the machine want the cores, too.
+A thread that still watches for work comes within a few of them; to wake one takes as long as its part.
 """
 
 
@@ -172,7 +172,7 @@ def pack(b: Any, is_turned: bool) -> Any:
     inner, columns = b.shape[::-1] if is_turned else b.shape
     width = native.PANEL_COLUMNS
     panels = empty((-(-columns // width), inner, width), np.float32)
-    native.pack_matrix(b, panels, inner, columns, is_turned, 1)
+    native.pack_matrix(b, panels, inner, columns, is_turned, thread_count())
     return panels
 
 

@@ -6,8 +6,9 @@ layer's input: it is started where it stands in the order, and taken where its r
 the plan goes on. Each op computes the same as always, so the results are the same bit by bit.
 
 This is for products that do not use all cores by themselves, and are long enough to be handed over: from
-LEAST multiplications on, up to as many as `devices.blas` divides among all threads. Their number is known
-when the plan runs; smaller ones cost one comparison. Nothing is started where the process has one core.
+LEAST multiplications on, up to as many as the compiled kernels, or else `devices.blas`, divide among all
+threads. Their number is known when the plan runs; smaller ones cost one comparison. Nothing is started where
+the process has one core.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes
+from tensorfleet_service.devices import native
 from tensorfleet_service.devices.beside import Beside
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, LEAST_PART
 from tensorfleet_service.devices.blocks import thread_count
@@ -59,7 +61,10 @@ def starter(node: Node, product: Callable[[Any, Any], Any]) -> Callable[[Any, An
     """The function that computes a product or starts it: it returns the value, or what stands for it."""
     inner_a = 0 if node.attrs["transpose_a"] else 1
     inner_b = 1 if node.attrs["transpose_b"] else 0
-    most = max(LARGE_PRODUCT, 2 * LEAST_PART * thread_count())
+    if native.native is not None and node.output_types[0] is dtypes.float32:
+        most = native.DIVIDED_PRODUCT
+    else:
+        most = max(LARGE_PRODUCT, 2 * LEAST_PART * thread_count())
 
     def start(a: Any, b: Any) -> Any:
         # What the kernel refuses it refuses at once, so that its error tells of the inputs.

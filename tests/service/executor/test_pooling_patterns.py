@@ -94,6 +94,20 @@ def test_values_are_those_of_the_nodes(data: st.DataObject) -> None:
     assert (one + dtype(0))[numbers].tobytes() == (other + dtype(0))[numbers].tobytes()
 
 
+@pytest.mark.parametrize("shape", [(1, 2, 2, 1), (4, 33, 31, 40)])
+def test_a_gradient_that_is_no_number_reaches_a_pixel_that_is_none(shape: tuple[int, ...]) -> None:
+    x, dys = np.ones(shape, np.float32), np.ones(shape, np.float32)
+    x.flat[:4] = np.nan
+    dys.flat[:3] = np.nan, np.inf, 2.0
+    with tf.Graph().as_default():
+        images, dy = (tf.placeholder(tf.float32, shape) for _ in range(2))
+        pooled = tf.nn.max_pool(tf.nn.relu(images), [1, 1, 1, 1], [1, 1, 1, 1], padding="SAME")
+        gradient = tf.gradients(pooled, images, dy)[0]
+        for fuses in (True, False):
+            found = results([gradient], {images: x, dy: dys}, fuses)[0]
+            np.testing.assert_array_equal(found.flat[:4], [np.nan, np.nan, 0.0, 0.0])
+
+
 def test_they_are_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = count_calls(monkeypatch)
     with tf.Graph().as_default():

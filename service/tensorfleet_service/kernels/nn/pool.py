@@ -217,7 +217,7 @@ def max_pool_gradient(xp: Any, attrs: dict[str, Any], rectified: bool = False) -
     """The kernel of MaxPoolGrad and MaxPool3DGrad with these attributes.
 
     Args:
-        rectified: whether what goes to a NaN is dropped, as by the gradient of a rectifier.
+        rectified: whether what goes to a NaN is multiplied by zero, as by the gradient of a rectifier.
     """
     windows, window = _sliding(attrs)
     of_images = rank_of(windows) == 4
@@ -249,7 +249,7 @@ def max_pool_gradient(xp: Any, attrs: dict[str, Any], rectified: bool = False) -
             result[at] += xp.where(chosen, gradient, nothing)  # an infinite gradient times 0 would be NaN
         inner = geometry.inner(result)
         if rectified:
-            inner = xp.where(xp.isnan(images), nothing, inner)
+            inner = xp.where(xp.isnan(images), inner * nothing, inner)  # NaN stays, as there
         return xp.ascontiguousarray(as_formatted(xp, inner, windows))
 
     return run

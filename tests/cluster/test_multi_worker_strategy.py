@@ -33,9 +33,12 @@ def strategy(worker: int, replicas: int = 1) -> Any:
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec({"worker": ["unused:1"] * WORKERS}), task_type="worker", task_id=worker
     )
-    return tf.distribute.experimental.MultiWorkerMirroredStrategy(
-        cluster_resolver=resolver, devices=[f"/cpu:{n}" for n in range(replicas)]
-    )
+
+    class OnProcessors(tf.distribute.experimental.MultiWorkerMirroredStrategy):
+        def _own_devices(self) -> list[str]:
+            return [f"/cpu:{n}" for n in range(replicas)]
+
+    return OnProcessors(cluster_resolver=resolver)
 
 
 def rows(seed: int = 0) -> tuple[Any, Any]:
@@ -169,7 +172,7 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
         tasks = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
         config = {"cluster": tasks, "task": {"type": job, "index": index}}
         monkeypatch.setenv("TF_CONFIG", json.dumps(config))
-        return tf.distribute.experimental.MultiWorkerMirroredStrategy(devices=["/cpu:0"])
+        return tf.distribute.experimental.MultiWorkerMirroredStrategy()
 
     chief, worker = made("chief", 0).extended, made("worker", 1).extended
     assert isinstance(chief, WorkersExtended)
@@ -199,7 +202,7 @@ def test_estimators_keep_in_step(cluster: Servers, tmp_path: Path, monkeypatch: 
     for number in range(WORKERS):
         task = {"type": "worker", "index": number}
         monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": addresses}, "task": task}))
-        spread = tf.distribute.experimental.MultiWorkerMirroredStrategy(devices=["/cpu:0"])
+        spread = tf.distribute.experimental.MultiWorkerMirroredStrategy()
         configs.append(tf.estimator.RunConfig(str(tmp_path / str(number)), train_distribute=spread))
     assert [config.is_chief for config in configs] == [True, False]
     assert [config.num_worker_replicas for config in configs] == [2, 2]

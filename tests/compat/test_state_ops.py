@@ -148,5 +148,5 @@ def test_values_are_shown_as_tensorflow_shows_them(value: Any, summarize: int) -
         check = real.raw_ops.Assert(condition=real.constant(False), data=[fed], summarize=summarize)
         with pytest.raises(real.errors.InvalidArgumentError) as caught:
             session.run(check, {fed: value})
-    assert both_ends(value, summarize) == shown.decode()
-    assert f"assertion failed: [{first_elements(value, summarize)}]\n" in str(caught.value)
+    assert "".join(both_ends(value, summarize)) == shown.decode()
+    assert f"assertion failed: [{''.join(first_elements(value, summarize))}]\n" in str(caught.value)

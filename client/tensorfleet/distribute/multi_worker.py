@@ -122,10 +122,13 @@ class MultiWorkerMirroredStrategy(MirroredStrategy):
         self,
         communication: CommunicationImplementation = CommunicationImplementation.AUTO,
         cluster_resolver: Any = None,
-        devices: Any = None,
     ) -> None:
         self._resolver = cluster_resolver or TFConfigClusterResolver()
-        super().__init__(devices)
+        super().__init__(self._own_devices())
+
+    def _own_devices(self) -> list[str] | None:
+        """The devices of this worker's replicas; None: those that its process sees."""
+        return None
 
     @property
     def cluster_resolver(self) -> Any:
@@ -198,7 +201,11 @@ class CollectiveAllReduceStrategy(MultiWorkerMirroredStrategy):
     """
 
     def __init__(self, num_gpus_per_worker: int = 0) -> None:
-        super().__init__(devices=[f"/gpu:{number}" for number in range(num_gpus_per_worker)] or ["/cpu:0"])
+        self._num_gpus = num_gpus_per_worker
+        super().__init__()
+
+    def _own_devices(self) -> list[str]:
+        return [f"/gpu:{number}" for number in range(self._num_gpus)] or ["/cpu:0"]
 
 
 class _InStep(SessionRunHook):

@@ -85,14 +85,17 @@ def _check_band(band: tuple[int, int], rows: int | None, columns: int | None) ->
 def _matrix_set_diag_v3_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 2)
     band = _band_of(operation.inputs[2])
-    if dims is None or band is None:
+    if band is None:
         return [dims]
+    packed = 1 if band[0] == band[1] else 2
+    if dims is None:
+        diagonal = with_rank_at_least(operation.inputs[1].dims, packed)
+        return [None if diagonal is None else (*diagonal[:-packed], None, None)]
     rows, columns = dims[-2:]
     _check_band(band, rows, columns)
-    if rows is not None and columns is not None:
-        length = min(rows + min(band[1], 0), columns - max(band[0], 0))
-        packed = (length,) if band[0] == band[1] else (band[1] - band[0] + 1, length)
-        merge((*dims[:-2], *packed), operation.inputs[1].dims)
+    diagonal = with_rank(operation.inputs[1].dims, len(dims) - 2 + packed)
+    if None in dims:  # else TensorFlow looks at the sizes of diagonals at run time only
+        dims = (*(merge(dims[:-2], diagonal[:-packed]) or ()), rows, columns)
     return [dims]
 
 

@@ -338,8 +338,8 @@ class TaskServer:
         """The reason why an Authorization header does not give access to the task's pages; "" if it does."""
         try:
             principal = self._guard.of_authorization(authorization)
-            if not principal.may("read"):
-                raise self._guard.forbidden(principal, "read", "the page")
+            if not principal.may("status"):
+                raise self._guard.forbidden(principal, "status", "the page")
         except errors.OpError as e:
             return e.message
         return ""

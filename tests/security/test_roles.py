@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.cli.steps import as_rows, cluster_steps
 from tensorfleet.core import tensor_util
-from tensorfleet.proto import master_pb2
+from tensorfleet.proto import fleet_pb2, master_pb2
 from tensorfleet.security.calls import AUTHORIZATION, PROOF
 from tensorfleet.security.secret import call_proof
 from tensorfleet.security.settings import Security
@@ -23,7 +24,7 @@ from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.reader import Reader
 from tensorfleet_service.server import TaskServer
 from tests.security.conftest import SECRET, MakeTasks, Pki, TokenBook
-from tests.until import until
+from tests.until import Call, until
 
 Show = Callable[..., None]
 SECONDS = 20.0
@@ -46,7 +47,7 @@ RUN = {
 MAY = {
     "nobody": OPEN,
     "read": OPEN | READ,
-    "run": OPEN | READ | RUN,
+    "run": OPEN | (READ - {f"{FLEET}GetStacks"}) | RUN,
     "admin": OPEN | READ | RUN | ADMIN,
 }
 REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
@@ -113,7 +114,7 @@ class Caller:
         self._shown = ((AUTHORIZATION, f"Bearer {token}"),)
 
     def __call__(self, method: str, request: Any, answer: Any) -> Any:
-        made = self._channel.unary_unary(MASTER + method)
+        made = self._channel.unary_unary(method if method.startswith("/") else MASTER + method)
         return answer.FromString(made(request.SerializeToString(), timeout=SECONDS, metadata=self._shown))
 
     def session(self, graph: tf.Graph) -> str:
@@ -174,6 +175,43 @@ def test_every_call_with_the_session_of_another(callers: tuple[Caller, Caller]) 
     assert tensor_util.make_ndarray(response.tensor[0].tensor) == 6
     response = alice("RunCallable", call, master_pb2.RunCallableResponse)
     assert tensor_util.make_ndarray(response.fetch[0]) == 2
+
+
+def test_steps_of_another(
+    two: TaskServer, book: TokenBook, client: Show, callers: tuple[Caller, Caller]
+) -> None:
+    """Each sees what its own steps wait for, on other tasks by their numbers, and who may read sees all."""
+    alice, mallory = callers
+    with tf.Graph().as_default() as graph:
+        tf.FIFOQueue(1, tf.float32, shared_name="theirs").dequeue(name="take")
+    handle = alice.session(graph)
+    run = master_pb2.RunStepRequest(session_handle=handle, fetch=["take:0"])
+    step = Call(lambda: alice("RunStep", run, master_pb2.RunStepResponse))
+    book.add("reader", "read")
+    reader = Caller(two, book.texts["reader"])
+
+    def steps(caller: Caller, **request: Any) -> fleet_pb2.StepsReply:
+        return caller(f"{FLEET}GetSteps", fleet_pb2.StepsRequest(**request), fleet_pb2.StepsReply)
+
+    (own,) = until(lambda: steps(alice, master=True).step)
+    assert own.session == handle
+    (part,) = until(lambda: steps(alice, step_id=[own.step_id]).part)
+    assert "theirs" in part.activity[0]
+    assert steps(alice, master=True).withheld
+    for seen in (steps(mallory, master=True), steps(mallory), steps(mallory, step_id=[0, 1])):
+        assert (list(seen.step), list(seen.part)) == ([], [])
+    everything = steps(reader, master=True)
+    assert (everything.step[0].step_id, everything.part[0].step_id) == (own.step_id, own.step_id)
+    assert not everything.withheld
+    for name, count in (("alice", 2), ("mallory", 0), ("reader", 2)):
+        client(token=book.texts[name])
+        assert len(as_rows(cluster_steps([("/job:worker/task:0", two.address)], SECONDS))) == count
+    reader.close()
+    alice(
+        "CloseSession", master_pb2.CloseSessionRequest(session_handle=handle), master_pb2.CloseSessionResponse
+    )
+    with pytest.raises(grpc.RpcError):
+        step.result()
 
 
 def test_tensors_that_another_session_keeps(two: TaskServer, book: TokenBook, client: Show, way: str) -> None:

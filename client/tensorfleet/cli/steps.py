@@ -27,24 +27,40 @@ class TaskSteps:
 
 
 def cluster_steps(tasks: Sequence[tuple[str, str]], timeout: float) -> list[TaskSteps]:
-    """Asks tasks, given by name and address, in parallel."""
+    """Asks tasks, given by name and address, in parallel.
+
+    Who may see only steps of its own asks again for their parts, by the numbers that the masters told it.
+    """
 
     def steps(task: str, address: str) -> TaskSteps:
         try:
-            return TaskSteps(task, address, _ask(address, timeout))
+            return TaskSteps(task, address, _ask(address, fleet_pb2.StepsRequest(master=True), timeout))
         except errors.OpError as error:
             return TaskSteps(task, address, None, error.message)
 
+    def add_parts(found: TaskSteps) -> None:
+        try:
+            reply = _ask(found.address, fleet_pb2.StepsRequest(step_id=numbers), timeout)
+        except errors.OpError as error:
+            found.reply, found.error = None, error.message
+            return
+        assert found.reply is not None
+        found.reply.part.extend(reply.part)
+
     with ThreadPoolExecutor(min(len(tasks), MAX_CALLS)) as executor:
-        return list(executor.map(lambda task: steps(*task), tasks))
+        found = list(executor.map(lambda task: steps(*task), tasks))
+        numbers = [step.step_id for task in found if task.reply for step in task.reply.step if step.step_id]
+        if numbers:
+            list(executor.map(add_parts, [task for task in found if task.reply and task.reply.withheld]))
+    return found
 
 
-def _ask(address: str, timeout: float) -> fleet_pb2.StepsReply:
+def _ask(address: str, request: fleet_pb2.StepsRequest, timeout: float) -> fleet_pb2.StepsReply:
     from tensorfleet.session import transport_grpc
 
     channel = transport_grpc.Channel(address, ConfigProto())
     try:
-        return channel.call(GET_STEPS, fleet_pb2.StepsRequest(master=True), fleet_pb2.StepsReply, timeout)
+        return channel.call(GET_STEPS, request, fleet_pb2.StepsReply, timeout)
     finally:
         channel.close()
 

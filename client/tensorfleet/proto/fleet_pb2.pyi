@@ -113,14 +113,16 @@ class StepStatus(_message.Message):
     def __init__(self, step_id: _Optional[int] = ..., session: _Optional[str] = ..., age_secs: _Optional[float] = ..., activity: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StepsReply(_message.Message):
-    __slots__ = ("task", "part", "step")
+    __slots__ = ("task", "part", "step", "withheld")
     TASK_FIELD_NUMBER: _ClassVar[int]
     PART_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
+    WITHHELD_FIELD_NUMBER: _ClassVar[int]
     task: str
     part: _containers.RepeatedCompositeFieldContainer[StepStatus]
     step: _containers.RepeatedCompositeFieldContainer[StepStatus]
-    def __init__(self, task: _Optional[str] = ..., part: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., step: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ...) -> None: ...
+    withheld: bool
+    def __init__(self, task: _Optional[str] = ..., part: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., step: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., withheld: bool = ...) -> None: ...
 
 class StacksRequest(_message.Message):
     __slots__ = ()

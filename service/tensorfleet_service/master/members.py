@@ -145,7 +145,7 @@ class LocalMember(Member):
         self.worker.collectives.when_heard(function)
 
     def activity(self, step_id: int, timeout: float) -> Sequence[str]:
-        return [text for step in activities(self.worker, step_id) for text in step.texts]
+        return [text for step in activities(self.worker, (step_id,)) for text in step.texts]
 
     def delete_session(self, session: str) -> None:
         self._graphs.clear()

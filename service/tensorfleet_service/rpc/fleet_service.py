@@ -96,18 +96,25 @@ class FleetService:
         return reply
 
     def _sessions(self, call: Call) -> list[MasterSession]:
-        """The sessions that the caller may see; with the role `run`, only its own."""
+        """The sessions that the caller may see; without the right to read, only its own."""
         principal = call.principal
         found = self._master.sessions()
-        return [s for s in found if s.owner == principal.id] if principal.role == "run" else found
+        return found if principal.may("read") else [s for s in found if s.owner == principal.id]
 
     def get_steps(self, request: fleet_pb2.StepsRequest, call: Call) -> fleet_pb2.StepsReply:
-        """The running steps, and what they wait for."""
-        reply = self._tasks.steps(request)
+        """The running steps, and what they wait for; without the right to read, only the caller's own."""
+        may_read = call.principal.may("read")
+        own = fleet_pb2.StepsReply()
         if request.master:
             for session in self._sessions(call):
                 for step_id, age, texts in session.running_steps():
-                    reply.step.add(step_id=step_id, session=session.handle, age_secs=age, activity=texts)
+                    own.step.add(step_id=step_id, session=session.handle, age_secs=age, activity=texts)
+        if not may_read and (0 in request.step_id or not request.step_id):
+            # Nobody else knows a step's number; those without one have 0.
+            own.task, own.withheld = self._endpoint.task, True
+            return own
+        reply = self._tasks.steps(request)
+        reply.MergeFrom(own)
         return reply
 
     def get_stacks(self, request: fleet_pb2.StacksRequest, call: Call) -> fleet_pb2.StacksReply:

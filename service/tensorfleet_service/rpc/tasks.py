@@ -91,8 +91,7 @@ class Tasks:
     def steps(self, request: fleet_pb2.StepsRequest) -> fleet_pb2.StepsReply:
         """Descriptions of what the parts of steps on this task wait for."""
         reply = fleet_pb2.StepsReply(task=self._worker.task)
-        parts = [part for step_id in request.step_id for part in activities(self._worker, step_id)]
-        for part in parts if request.step_id else activities(self._worker):
+        for part in activities(self._worker, set(request.step_id) or None):
             age = time.monotonic() - part.began
             reply.part.add(step_id=part.id, age_secs=age, activity=part.texts)
         return reply

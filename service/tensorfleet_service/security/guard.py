@@ -31,7 +31,8 @@ log = logging.getLogger(__name__)
 _TAKES = (
     ("/tensorfleet.FleetService/GetEndpoint", ""),
     ("/grpc.health.v1.Health/", ""),
-    ("/tensorfleet.FleetService/", "read"),
+    ("/tensorfleet.FleetService/GetStacks", "read"),
+    ("/tensorfleet.FleetService/", "status"),
     ("/tensorflow.MasterService/Reset", "admin"),
     ("/tensorflow.MasterService/", "run"),
     ("/tensorflow.WorkerService/", "task"),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from tensorfleet.security.tokens import NO_LIMITS, Limits
 
 _MAY = {
-    "read": ("read",),
-    "run": ("read", "run"),
-    "admin": ("read", "run", "admin"),
-    "task": ("read", "run", "task"),
-    "anybody": ("read", "run", "admin", "task"),
+    "read": ("status", "read"),
+    "run": ("status", "run"),
+    "admin": ("status", "read", "run", "admin"),
+    "task": ("status", "read", "run", "task"),
+    "anybody": ("status", "read", "run", "admin", "task"),
 }
 
 
@@ -45,7 +45,10 @@ class Principal:
         return "" if self.kind == "secret" else self.id
 
     def may(self, what: str) -> bool:
-        """Whether its role includes "read", "run", "admin" or "task"."""
+        """Whether its role includes "read", "run", "admin" or "task".
+
+        All include "status", the calls that show those without "read" only what is theirs.
+        """
         return what in _MAY[self.role]
 
     def may_use(self, owner: str) -> bool:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -69,17 +69,17 @@ class StepActivity:
         return frozenset(activity.mark for activity in self.activities)
 
 
-def activities(worker: Worker, only: int | None = None) -> list[StepActivity]:
-    """The activities of the steps that a task's worker runs, or only of the step with a number."""
+def activities(worker: Worker, only: Container[int] | None = None) -> list[StepActivity]:
+    """The activities of the steps that a task's worker runs, or only of those with some numbers."""
     found: dict[int, StepActivity] = {}
     for step in worker.known_steps():
-        if only is None or step.id == only:
+        if only is None or step.id in only:
             made = StepActivity(step.id, step.began, waits(step))
             if not step.started:
                 made = StepActivity(step.id, time.monotonic(), [Activity("its master, to start it here", 0)])
             found[step.id] = made
     for step_id, began, activity in _computing(worker):
-        if only is None or step_id == only:
+        if only is None or step_id in only:
             found.setdefault(step_id, StepActivity(step_id, began)).activities.append(activity)
     return list(found.values())
 

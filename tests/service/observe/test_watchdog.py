@@ -56,7 +56,7 @@ def test_a_step_without_progress_is_told_once_in_the_words_of_deadlines(
         watchdog.look(now + later)
         assert watchdog.stalled == (later > 60)
     ((text),) = warnings(caplog)
-    (activity,) = activities(worker, 7)
+    (activity,) = activities(worker, [7])
     assert activity.texts[0] in text
     assert "step 7 has made no progress for" in text
     assert f"waits for tensor a (edge {first}) from /job:worker/task:1 to /job:worker/task:0" in text

@@ -150,6 +150,8 @@ def floor(module: str) -> tuple[str, int]:
     if FILES[module].name != "__init__.py":
         names = names[:-1]
     floors = FLOORS[package]
+    if module == f"{package}.__main__":  # the package as a command
+        return package, len(floors) - 1
     for end in range(len(names), -1, -1):
         if (room := "/".join(names[:end])) in floors:
             return package, floors.index(room)

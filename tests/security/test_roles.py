@@ -22,6 +22,7 @@ from tensorfleet.security.settings import Security
 from tensorfleet.wire.frames import Kind, encode
 from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.reader import Reader
+from tensorfleet_service.master.request_ids import RequestIds
 from tensorfleet_service.server import TaskServer
 from tests.security.conftest import SECRET, MakeTasks, Pki, TokenBook
 from tests.until import Call, until
@@ -175,6 +176,26 @@ def test_every_call_with_the_session_of_another(callers: tuple[Caller, Caller]) 
     assert tensor_util.make_ndarray(response.tensor[0].tensor) == 6
     response = alice("RunCallable", call, master_pb2.RunCallableResponse)
     assert tensor_util.make_ndarray(response.fetch[0]) == 2
+
+
+def test_request_ids_of_another(callers: tuple[Caller, Caller], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One client's requests have no retried one of another's run again."""
+    monkeypatch.setattr(RequestIds.__init__, "__defaults__", (4,))
+    alice, mallory = callers
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0, name="c")
+
+    def run(caller: Caller, session: str, number: int) -> None:
+        request = master_pb2.RunStepRequest(session_handle=session, fetch=["c:0"], request_id=number)
+        caller("RunStep", request, master_pb2.RunStepResponse)
+
+    theirs, own = alice.session(graph), mallory.session(graph)
+    run(alice, theirs, 7)
+    for number in range(1, 20):
+        run(mallory, own, number)
+    with pytest.raises(grpc.RpcError) as retried:
+        run(alice, theirs, 7)
+    assert retried.value.code() is grpc.StatusCode.ABORTED
 
 
 def test_steps_of_another(

@@ -27,6 +27,7 @@ from tensorfleet_service.master.graph_work import Cut, GraphWork
 from tensorfleet_service.master.members import LocalMember, Member, Registered
 from tensorfleet_service.master.prune import after, prune
 from tensorfleet_service.master.registration import register
+from tensorfleet_service.master.request_ids import RequestIds
 from tensorfleet_service.master.running_steps import RunningSteps
 from tensorfleet_service.master.signature import MasterSignature
 from tensorfleet_service.master.signature_cache import SignatureCache
@@ -70,6 +71,7 @@ class MasterSession:
         self.graph = SessionGraph()
         self.created = time.time()
         self.idle_since: float | None = None
+        self.request_ids = RequestIds()
         self.operation_timeout = config.operation_timeout_in_ms / 1000
         self._lock = threading.Lock()
         self._closed = False

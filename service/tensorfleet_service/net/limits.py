@@ -47,7 +47,6 @@ REMEMBERED_SESSIONS = 10_000
 REMEMBERED_ROUNDS = 10_000  # of collectives
 REMEMBERED_COMMUNICATORS = 1_000  # by the keys of groups
 REMEMBERED_GROUPS = 1_000  # that meet again without their leader, by collective
-REMEMBERED_REQUESTS = 10_000  # by their ids, as many as TensorFlow's master remembers
 
 # Connections without a HELLO; for another one, the one that has been silent longest is ended.
 MAX_STRANGERS = 256

@@ -7,7 +7,6 @@ import itertools
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,6 @@ class MasterService:
         self._guard = guard or Guard()
         self._deadlines = deadlines
         self._lock = threading.Lock()
-        self._requests: OrderedDict[int, None] = OrderedDict()
         self._signatures: dict[int, tuple[str, Any]] = {}
         self._callables: dict[str, int] = {}
         """How many callables a session has."""
@@ -147,7 +145,7 @@ class MasterService:
 
         try:
             session = self._session(request.session_handle, call)
-            self._check_new(request.request_id)
+            session.request_ids.check_new(request.request_id)
             fetches = tuple(request.fetch)
             prepared = None
             if not request.partial_run_handle:
@@ -165,7 +163,7 @@ class MasterService:
         self, request: master_pb2.PartialRunSetupRequest, call: Call
     ) -> master_pb2.PartialRunSetupResponse:
         session = self._session(request.session_handle, call)
-        self._check_new(request.request_id)
+        session.request_ids.check_new(request.request_id)
         with self._lock:
             session.check_open()  # entries of a closed session would never be dropped
             runs = self._partial.setdefault(session.handle, PartialRuns(session))
@@ -195,7 +193,7 @@ class MasterService:
         self, request: master_pb2.MakeCallableRequest, call: Call
     ) -> master_pb2.MakeCallableResponse:
         session = self._session(request.session_handle, call)
-        self._check_new(request.request_id)
+        session.request_ids.check_new(request.request_id)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
         with self._lock:
@@ -215,7 +213,7 @@ class MasterService:
 
     def run_callable(self, request: master_pb2.RunCallableRequest, call: Call, reply: Reply) -> None:
         session = self._session(request.session_handle, call)
-        self._check_new(request.request_id)
+        session.request_ids.check_new(request.request_id)
         found = self._signatures.get(request.handle)
         if found is None or found[0] != request.session_handle:
             raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
@@ -291,21 +289,6 @@ class MasterService:
                 del self._signatures[handle]
         if idle is not None:
             idle.cancel()
-
-    def _check_new(self, request_id: int) -> None:
-        """Raises AbortedError for a request that was answered before, which its client has retried."""
-        if not request_id:
-            return
-        with self._lock:
-            if request_id in self._requests:
-                raise errors.AbortedError(
-                    None,
-                    None,
-                    f"The same request_id {request_id} was received before: the request was retried.",
-                )
-            self._requests[request_id] = None
-            if len(self._requests) > limits.REMEMBERED_REQUESTS:
-                self._requests.popitem(last=False)
 
 
 def _value(tensor: TensorProto) -> Any:

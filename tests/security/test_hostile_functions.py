@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from tensorfleet.core import attr_value, dtypes, errors, tensor_util
 from tensorfleet.core.attr_value import NameAttrList
+from tensorfleet.core.frames import current_frames
 from tensorfleet.proto import function_pb2, graph_pb2, master_pb2
 from tensorfleet.proto.types_pb2 import DT_FLOAT, DT_INT32, DT_STRING
 from tensorfleet.security.settings import Security
@@ -298,7 +298,7 @@ def test_calls_that_never_come_to_an_end_end_with_their_step(hostile: Hostile, s
 def _computing() -> int:
     """The threads of this process that call functions of graphs now."""
     count = 0
-    for frame in sys._current_frames().values():
+    for frame in current_frames().values():
         at: Any = frame
         while at is not None:
             if at.f_code.co_filename.endswith("executor/functions.py"):

@@ -14,6 +14,7 @@ from typing import Any
 
 import grpc
 
+from tensorfleet.core.frames import current_frames
 from tensorfleet.proto import config_pb2, graph_pb2, master_pb2
 
 SECONDS = 300.0
@@ -57,7 +58,7 @@ class Pauses(threading.Thread):
     def _others(self) -> str:
         """Where other threads are: that which had the interpreter is at the call, or just after it."""
         found = []
-        for number, frame in sys._current_frames().items():
+        for number, frame in current_frames().items():
             if number == self.ident:
                 continue
             lines = [

@@ -6,7 +6,6 @@ suspended partitions, and from the stacks of computing threads, which contain th
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import traceback
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet.core.frames import current_frames
 from tensorfleet_service.executor.dataflow import DataflowPlan
 from tensorfleet_service.executor.dataflow_run import DataflowRun
 from tensorfleet_service.executor.execution import Execution
@@ -141,7 +141,7 @@ _RUNS = frozenset(
 def _computing(worker: Worker) -> Iterator[tuple[int, float, Activity]]:
     """The steps of which a thread computes a part: their number, start time and op."""
     simple = worker.simple_code
-    for frame in sys._current_frames().values():
+    for frame in current_frames().values():
         inner: Node | None = None
         mark: tuple[int, ...] = ()
         chain = list(_chain(frame))
@@ -170,7 +170,7 @@ def computes(worker: Worker) -> bool:
 
 def computing_in(thread: int, plan: AnyPlan) -> Activity:
     """The activity of a thread that runs a plan directly: the node that it computes."""
-    frame = sys._current_frames().get(thread)
+    frame = current_frames().get(thread)
     node, mark = _op(list(_chain(frame)), plan) if frame is not None else (None, ())
     return _computes(node, mark)
 
@@ -212,7 +212,7 @@ def stacks() -> str:
     names: dict[int | None, Any] = {thread.ident: thread.name for thread in threading.enumerate()}
     own = threading.get_ident()
     parts = []
-    for ident, frame in sorted(sys._current_frames().items(), key=lambda item: str(names.get(item[0], ""))):
+    for ident, frame in sorted(current_frames().items(), key=lambda item: str(names.get(item[0], ""))):
         if ident == own:
             continue
         text = "".join(traceback.format_stack(frame))

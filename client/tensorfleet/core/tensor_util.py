@@ -39,6 +39,7 @@ __all__ = [
 
 _MAX_ELEMENTS = 2**63 - 1
 _LARGE = 1 << 20  # bytes
+_LARGE_PART = 1 << 25  # bytes of strings, which may be long ones
 _PART = 1 << 16  # numbers or strings that are taken at a time
 _MESSAGES = 1 << 12  # that are taken at a time
 _CONTENT_TAG, _STRING_TAG = (
@@ -396,7 +397,11 @@ def strings_from_bytes(buf: bytes | bytearray | memoryview, n: int) -> np.ndarra
         ends = list(accumulate(lengths[first : first + _PART], initial=end))
         end = ends[-1]
         if end <= len(buf):
-            result[first : first + _PART] = [bytes(buf[begin:until]) for begin, until in pairwise(ends)]
+            if end - ends[0] <= _LARGE_PART:
+                items = [bytes(buf[begin:until]) for begin, until in pairwise(ends)]
+            else:
+                items = [bytes_of(memoryview(buf)[begin:until]) for begin, until in pairwise(ends)]
+            result[first : first + _PART] = items
     if end != len(buf):
         raise ValueError(f"{n} strings end at byte {end}, but there are {len(buf)} bytes")
     return result

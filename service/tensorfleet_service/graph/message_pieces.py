@@ -64,6 +64,21 @@ def merge(made: Message, data: bytes) -> None:
 def _merge(made: Any, data: bytes, begin: int, end: int, depth: int) -> None:
     """Merges the fields in `data[begin:end]`."""
     fields = made.DESCRIPTOR.fields_by_number
+    for tag, first, content, after in pieces(data, begin, end):
+        field = fields.get(tag >> 3) if tag and depth < _MAX_DEPTH else None
+        if field is not None:
+            _merge_large(made, field, data, first, content, after, depth)
+        else:
+            made.MergeFromString(data[first:after])  # and says what is wrong with what is no field
+
+
+def pieces(data: bytes | memoryview, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """What is in `data[begin:end]`, the fields of a message, in their order.
+
+    Each is either a large field that comes with its length (its tag, where that begins, where its content
+    does, and where that ends), or, with 0 for the tag, about a megabyte of other fields at most. The last one
+    may hold what is no field.
+    """
     done = at = begin
     while True:
         # The quick way over what nearly all fields are: a tag of one byte, and a length of one or two.
@@ -81,17 +96,16 @@ def _merge(made: Any, data: bytes, begin: int, end: int, depth: int) -> None:
             if found is None:
                 break
             tag, first, content, at = found
-            field = fields.get(tag >> 3) if at - content > PIECE and tag & 7 == _LENGTH else None
-            if field is not None and depth < _MAX_DEPTH:
+            if at - content > PIECE and tag & 7 == _LENGTH:
                 if done < first:
-                    made.MergeFromString(data[done:first])
-                _merge_large(made, field, data, first, content, at, depth)
+                    yield 0, done, done, first
+                yield tag, first, content, at
                 done = at
         if at - done >= PIECE:
-            made.MergeFromString(data[done:at])
+            yield 0, done, done, at
             done = at
     if done < end:
-        made.MergeFromString(data[done:end])  # and says what is wrong with what is no field
+        yield 0, done, done, end
 
 
 def _merge_large(
@@ -108,18 +122,22 @@ def _merge_large(
             part.SetInParent()
         _merge(part, data, content, after, depth + 1)
     elif field.is_repeated and field.type not in _BY_LENGTH:
-        tag = data[first : _varint(data, first, after)[1]]
-        width = _FIXED.get(field.type, 0)
-        while content < after:
-            until = min(content + PIECE, after)
-            if width:
-                until = min(content + PIECE // width * width, after)
-            while until < after and not width and data[until - 1] & 0x80 and until - content < PIECE + 16:
-                until += 1  # to the end of a number
-            made.MergeFromString(tag + _encoded(until - content) + data[content:until])
-            content = until
+        for part in packed(field, memoryview(data)[content:after], PIECE):
+            made.MergeFromString(part)
     else:
         made.MergeFromString(data[first:after])
+
+
+def packed(field: Any, data: memoryview, size: int) -> Iterator[bytes]:
+    """The bytes of messages that have some of a field's packed numbers each, of about so many bytes."""
+    tag, width = _encoded(field.number << 3 | _LENGTH), _FIXED.get(field.type, 0)
+    begin, end = 0, len(data)
+    while begin < end:
+        until = min(begin + (size // width * width if width else size), end)
+        while until < end and not width and data[until - 1] & 0x80 and until - begin < size + 16:
+            until += 1  # to the end of a number
+        yield tag + _encoded(until - begin) + bytes(data[begin:until])
+        begin = until
 
 
 def _merge_entry(made: Any, field: FieldDescriptor, data: bytes, begin: int, end: int, depth: int) -> None:
@@ -143,7 +161,7 @@ def _merge_entry(made: Any, field: FieldDescriptor, data: bytes, begin: int, end
             _merge(part, data, content, after, depth + 1)
 
 
-def _fields(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+def _fields(data: bytes | memoryview, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """The fields in `data[begin:end]`: tag, where it begins, where its content does, and where that ends.
 
     It ends before what is no field; the content of numbers is given as empty.
@@ -179,7 +197,7 @@ def _fields(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int, int, 
         begin = after
 
 
-def _varint(data: bytes, begin: int, end: int) -> tuple[int, int]:
+def _varint(data: bytes | memoryview, begin: int, end: int) -> tuple[int, int]:
     """The number at a place, and where it ends; -1 if it does not."""
     value = shift = 0
     for at in range(begin, min(end, begin + 10)):

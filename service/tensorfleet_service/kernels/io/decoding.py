@@ -12,8 +12,8 @@ from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.proto.example_pb2 import Example
-from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet.records.compression import KINDS, inflated
+from tensorfleet_service.graph import tensor_pieces
 from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import (
@@ -97,17 +97,12 @@ def parse_tensor(node: KernelNode) -> Kernel:
         if serialized.ndim:
             text = f"Expected `serialized` to be a scalar, got shape: {shape_text(serialized.shape)}"
             raise invalid(text)
-        message = TensorProto()
         try:
-            message.ParseFromString(serialized[()])
-        except DecodeError as e:
-            raise invalid(f"Cannot parse tensor from proto: {e}") from None
-        try:
-            array = tensor_util.make_ndarray(message)
-        except (TypeError, ValueError) as e:
+            array = tensor_pieces.array(serialized[()])
+        except (DecodeError, TypeError, ValueError) as e:
             raise invalid(f"Cannot parse tensor from proto: {e}") from None
         if array.dtype != dtype.np:
-            found = type_name(dtypes.as_dtype(message.dtype))
+            found = type_name(dtypes.from_numpy(array.dtype))
             raise invalid(f"Type mismatch between parsed tensor ({found}) and dtype ({type_name(dtype)})")
         if array.dtype.hasobject:
             return array

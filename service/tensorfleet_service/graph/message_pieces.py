@@ -15,6 +15,10 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from tensorfleet.proto import function_pb2
+from tensorfleet.proto.tensor_pb2 import TensorProto
+
+Apart = dict[tuple[str, int], memoryview]
+"""The bytes of tensors, by the name of a message's repeated field, and the place in it."""
 
 PIECE = 1 << 20
 """Number of bytes from which on a message is read in pieces, and of each of these, about."""
@@ -43,8 +47,12 @@ _BY_LENGTH = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 _Message = TypeVar("_Message", bound=Message)
 
 
-def parse(message: type[_Message], data: bytes) -> _Message:
+def parse(message: type[_Message], data: bytes, apart: Apart | None = None) -> _Message:
     """The message of bytes.
+
+    Args:
+        apart: gets the bytes of large tensors, which are left empty in the message. For messages whose
+            tensors are in repeated fields, or in messages there.
 
     Raises:
         DecodeError: they are not such a message.
@@ -52,7 +60,7 @@ def parse(message: type[_Message], data: bytes) -> _Message:
     if len(data) < 2 * PIECE:
         return message.FromString(data)
     made = message()
-    merge(made, data)
+    _merge(made, data, 0, len(data), 0, apart)
     return made
 
 
@@ -61,13 +69,24 @@ def merge(made: Message, data: bytes) -> None:
     _merge(made, data, 0, len(data), 0)
 
 
-def _merge(made: Any, data: bytes, begin: int, end: int, depth: int) -> None:
-    """Merges the fields in `data[begin:end]`."""
+def _merge(
+    made: Any,
+    data: bytes,
+    begin: int,
+    end: int,
+    depth: int,
+    apart: Apart | None = None,
+    place: tuple[str, int] | None = None,
+) -> None:
+    """Merges the fields in `data[begin:end]`; `place` is that in a field of the whole message."""
     fields = made.DESCRIPTOR.fields_by_number
     for tag, first, content, after in pieces(data, begin, end):
         field = fields.get(tag >> 3) if tag and depth < _MAX_DEPTH else None
         if field is not None:
-            _merge_large(made, field, data, first, content, after, depth)
+            here = place
+            if apart is not None and not depth and field.is_repeated and field.message_type is not None:
+                here = field.name, len(getattr(made, field.name))
+            _merge_large(made, field, data, first, content, after, depth, apart, here)
         else:
             made.MergeFromString(data[first:after])  # and says what is wrong with what is no field
 
@@ -109,7 +128,15 @@ def pieces(data: bytes | memoryview, begin: int, end: int) -> Iterator[tuple[int
 
 
 def _merge_large(
-    made: Any, field: FieldDescriptor, data: bytes, first: int, content: int, after: int, depth: int
+    made: Any,
+    field: FieldDescriptor,
+    data: bytes,
+    first: int,
+    content: int,
+    after: int,
+    depth: int,
+    apart: Apart | None,
+    place: tuple[str, int] | None,
 ) -> None:
     """Merges one field, whose tag begins at `first`."""
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
@@ -120,7 +147,10 @@ def _merge_large(
         else:
             part = getattr(made, field.name)
             part.SetInParent()
-        _merge(part, data, content, after, depth + 1)
+        if apart is not None and place is not None and field.message_type is TensorProto.DESCRIPTOR:
+            apart[place] = memoryview(data)[content:after]
+        else:
+            _merge(part, data, content, after, depth + 1, apart, place)
     elif field.is_repeated and field.type not in _BY_LENGTH:
         for part in packed(field, memoryview(data)[content:after], PIECE):
             made.MergeFromString(part)

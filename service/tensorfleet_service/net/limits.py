@@ -96,15 +96,15 @@ def grpc_window(max_message: int) -> int:
     return min(max(max_message // _WINDOW_PART, _LEAST_WINDOW_BYTES), _LARGEST_WINDOW_BYTES)
 
 
-def parse(message: type[_Message], data: bytes) -> _Message:
-    """A message from its bytes.
+def parse(message: type[_Message], data: bytes, apart: message_pieces.Apart | None = None) -> _Message:
+    """A message from its bytes; `apart` as of `message_pieces.parse`.
 
     Raises:
         DecodeError: the bytes are not such a message.
         ResourceExhaustedError: there is no memory for it, for which protobuf raises DecodeError, too.
     """
     try:
-        return message_pieces.parse(message, data)
+        return message_pieces.parse(message, data, apart)
     except DecodeError:
         try:
             np.empty(2 * len(data), np.uint8)

@@ -246,7 +246,7 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
                 if size > INLINE_BYTES:
                     # What gRPC has let go of in small pieces. The message comes, and the arrays made of it.
                     memory.BUDGET.make_room(2 * size)
-                function(parse(request, data.pop()), call, reply)
+                function(parse(request, data.pop(), call.apart), call, reply)
             except Exception as e:
                 reply(as_op_error(e, name), None)
             if not call.keeps_room:

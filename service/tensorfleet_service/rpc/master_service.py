@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from tensorfleet.core import errors, tensor_util
 from tensorfleet.core.printable import told
@@ -19,6 +19,7 @@ from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
+from tensorfleet_service.graph import tensor_pieces
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.tensor_protos import as_op_error, put_proto
@@ -112,7 +113,7 @@ class MasterService:
 
         def begin(signature: MasterSignature | None) -> None:
             response = master_pb2.RunStepResponse()
-            feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
+            feeds = {feed.name: _value(call, i, feed.tensor) for i, feed in enumerate(request.feed)}
             call.received()
             if len(feeds) != len(request.feed):
                 raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
@@ -228,7 +229,7 @@ class MasterService:
             return response
 
         running = _RunningCall(call, respond, reply, session)
-        feeds = [_value(tensor) for tensor in request.feed]
+        feeds = [_value(call, i, tensor) for i, tensor in enumerate(request.feed)]
         signature.check_feeds(feeds)
         step = self._master.run_step(
             session, signature, feeds, running.done, options, response.metadata, may_block=False
@@ -308,9 +309,13 @@ class MasterService:
                 self._requests.popitem(last=False)
 
 
-def _value(tensor: TensorProto) -> Any:
+def _value(call: Call, place: int, tensor: TensorProto) -> Any:
+    """The value of a request's fed tensor, whose bytes may be apart from the request."""
+    data = call.apart.pop(("feed", place), None)
     try:
-        array = tensor_util.make_ndarray(tensor)
+        array = tensor_util.make_ndarray(tensor) if data is None else tensor_pieces.array(data)
+    except DecodeError as e:
+        raise errors.InternalError(None, None, f"Unable to parse a fed tensor: {e}") from None
     except MemoryError as e:
         raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
     except (ValueError, TypeError) as e:

@@ -9,6 +9,8 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes, tensor_util
+from tensorfleet.proto import master_pb2
+from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
 from tensorfleet_service.graph import message_pieces, tensor_pieces
 
@@ -106,3 +108,22 @@ def test_halves_of_packed_numbers(piece: int) -> None:
     head = MESSAGES["float32"].SerializeToString()
     with pytest.raises(DecodeError):
         tensor_pieces.array(head + b"\x2a\x7f" + b"a" * 127)
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_large_tensors_of_requests_come_apart(is_named: bool, piece: int) -> None:
+    tensors = [MESSAGES["float32"], tensor_util.to_proto(np.float32(3)), MESSAGES["strings"]]
+    request: Any
+    if is_named:
+        feeds = [NamedTensorProto(name=f"{i}", tensor=tensor) for i, tensor in enumerate(tensors)]
+        request = master_pb2.RunStepRequest(session_handle="s" * 90, feed=feeds, fetch=["f"] * 90)
+    else:
+        request = master_pb2.RunCallableRequest(session_handle="s" * 90, feed=tensors)
+    apart: message_pieces.Apart = {}
+    found: Any = message_pieces.parse(type(request), request.SerializeToString(), apart)
+    assert [*apart] == [("feed", i) for i in range(3) if i != 1 or piece == 8]
+    for (_, place), data in apart.items():
+        own, tensor = request.feed[place], tensors[place]
+        assert tensor_pieces.array(data).tolist() == tensor_util.make_ndarray(tensor).tolist()
+        (own.tensor if is_named else own).Clear()
+    assert found == request

@@ -9,10 +9,12 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.proto import master_pb2
+from tensorfleet_service.graph import message_pieces, tensor_pieces
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.session import MasterSession
 from tensorfleet_service.net import limits
@@ -121,3 +123,32 @@ def test_callables_are_bounded_until_they_are_released(
             release = master_pb2.ReleaseCallableRequest(session_handle=handle, handle=first)
             service.release_callable(release, call)
             service.make_callable(make, call)
+
+
+def test_large_feeds_are_read_apart_from_their_requests(
+    server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_pieces, "PIECE", 1000)
+    sizes: list[int] = []
+    read = tensor_pieces.array
+
+    def noting(data: Any) -> Any:
+        sizes.append(len(data))
+        return read(data)
+
+    monkeypatch.setattr(tensor_pieces, "array", noting)
+    values = np.arange(5000, dtype=np.float32)
+    strings = np.array([b"ab" * 3000, b"c"], object)
+    with tf.Graph().as_default():
+        x, y, z = tf.placeholder(tf.float32), tf.placeholder(tf.string), tf.placeholder(tf.float32)
+        results = [x + z, tf.strings.length(y)]
+        with tf.Session(server.target) as session:
+            found, lengths = session.run(results, {x: values, y: strings, z: 1.0})
+            assert found.tolist() == (values + 1).tolist()
+            assert lengths.tolist() == [6000, 1]
+            call = session.make_callable(results, [z, x, y])
+            found, lengths = call(2.0, values, strings)
+            assert found.tolist() == (values + 2).tolist()
+            assert lengths.tolist() == [6000, 1]
+    assert len(sizes) == 4
+    assert min(sizes) > 6000

@@ -60,6 +60,8 @@ MAX_SIGNATURE_NAMES = 4_000_000
 MAX_CALLABLES = 10_000
 # Open partial runs; the oldest are dropped, as a client may never ask for their last part.
 MAX_OPEN_RUNS = 1000
+# The nodes and names that open partial runs of a session keep, all together; the latest may have more.
+MAX_OPEN_RUN_NODES = 4_000_000
 # Threads that ask the tasks of a session at the same time: to connect, to register graphs, for activity.
 MAX_TASK_THREADS = 32
 

@@ -32,6 +32,7 @@ __all__ = [
     "message_array",
     "put",
     "serialized",
+    "serialized_pieces",
     "string_bytes",
     "strings_from_bytes",
     "to_proto",
@@ -173,11 +174,22 @@ def serialized(array: np.ndarray[Any, Any] | np.generic) -> bytes:
 
     Raises as `to_proto`.
     """
+    parts = serialized_pieces(array, 0)
+    return bytes(to_proto(array).SerializeToString()) if parts is None else b"".join(parts)
+
+
+def serialized_pieces(array: np.ndarray[Any, Any] | np.generic, least: int) -> list[bytes] | None:
+    """What is joined `serialized(array)`; None for small arrays, and for less than `least` bytes of strings.
+
+    Raises as `to_proto`.
+    """
     dt = dtypes.from_numpy(array.dtype)
     repeats = array.size > 1 and not any(array.strides)
     is_text = dt is dtypes.string and array.size and isinstance(np.asarray(array).flat[0], (bytes, str))
     if repeats or not (is_text or (dt is not dtypes.string and array.nbytes >= _LARGE)):
-        return bytes(to_proto(array).SerializeToString())
+        return None
+    if is_text and array.size < _PART and sum(map(len, np.asarray(array).ravel().tolist())) < least:
+        return None
     parts = [_message(dt, array.shape).SerializeToString()]
     if is_text:
         flat = np.asarray(array).ravel()
@@ -189,7 +201,7 @@ def serialized(array: np.ndarray[Any, Any] | np.generic) -> bytes:
     else:
         content = _content(array, dt)
         parts += (_CONTENT_TAG, _varint(len(content)), content)
-    return b"".join(parts)
+    return parts
 
 
 def put(array: np.ndarray[Any, Any] | np.generic, proto: TensorProto) -> bool:

@@ -23,6 +23,9 @@ Apart = dict[tuple[str, int], memoryview]
 PIECE = 1 << 20
 """Number of bytes from which on a message is read in pieces, and of each of these, about."""
 
+LARGEST = 1 << 31
+"""Number of bytes from which on protobuf writes and reads no message."""
+
 MANY = 1 << 12
 """Number of messages in a field from which on they are written one by one."""
 
@@ -248,8 +251,32 @@ def _encoded(value: int) -> bytes:
     return bytes(found)
 
 
-def serialize(message: Message) -> bytes:
-    """The bytes of a message; where it has very many nodes, or what is said about these, one by one."""
+class Joined:
+    """A message, and the bytes of fields that it has besides, in pieces."""
+
+    def __init__(self, message: Message, pieces: list[bytes]) -> None:
+        self.message = message
+        self.pieces = pieces
+
+    def ByteSize(self) -> int:
+        return self.message.ByteSize() + sum(map(len, self.pieces))
+
+
+def with_length(number: int, pieces: list[bytes]) -> list[bytes]:
+    """The bytes of a field that comes with its length, in pieces, of those of its content."""
+    return [_encoded(number << 3 | _LENGTH) + _encoded(sum(map(len, pieces))), *pieces]
+
+
+def serialize(message: Message | Joined) -> bytes:
+    """The bytes of a message; where it has very many nodes, or what is said about these, one by one.
+
+    Raises:
+        EncodeError, ValueError: it has more than protobuf's 2 GiB.
+    """
+    if isinstance(message, Joined):
+        if message.ByteSize() >= LARGEST:
+            raise ValueError("it has more than 2 GiB")
+        return b"".join((serialize(message.message), *message.pieces))
     if not _has_many(message):
         return bytes(message.SerializeToString())
     rest = type(message)()

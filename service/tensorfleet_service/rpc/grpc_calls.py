@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, Message
 
 from tensorfleet.core import errors
 from tensorfleet.proto import master_pb2
-from tensorfleet_service.graph.message_pieces import Apart
+from tensorfleet_service.graph.message_pieces import Apart, Joined
 from tensorfleet_service.net import limits
 from tensorfleet_service.rpc.grpc_sockets import peer_of
 from tensorfleet_service.rpc.request_memory import Ticket
@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 Methods = Mapping[str, tuple[type[Message], Callable[[Any, "Call"], Message]]]
 
 # A method that does not wait: `Reply` is called once, now or later, on any thread.
-Reply = Callable[["errors.OpError | None", "Message | None"], None]
+Response = Message | Joined
+Reply = Callable[["errors.OpError | None", "Response | None"], None]
 Prompt = Mapping[str, tuple[type[Message], Callable[[Any, "Call", Reply], None]]]
 
 # A method with several responses: each is sent by the function, from any thread; None ends the call.

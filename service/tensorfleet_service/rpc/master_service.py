@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
 from tensorfleet.core import errors, tensor_util
 from tensorfleet.core.printable import told
@@ -22,8 +22,9 @@ from tensorfleet_service.devices import memory
 from tensorfleet_service.graph import tensor_pieces
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.tensor_protos import as_op_error, put_proto
-from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply
+from tensorfleet_service.net.tensor_protos import as_op_error
+from tensorfleet_service.rpc import answers
+from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply, Response
 from tensorfleet_service.security.guard import Guard
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class MasterService:
     def run_step(self, request: master_pb2.RunStepRequest, call: Call, reply: Reply) -> None:
         """Runs a step; errors, which may be long, go into the body if the client asks for it."""
 
-        def answer(error: errors.OpError | None, response: Message | None) -> None:
+        def answer(error: errors.OpError | None, response: Response | None) -> None:
             if error is not None and request.store_errors_in_response_body:
                 response = master_pb2.RunStepResponse(
                     status_code=error.error_code,  # type: ignore[arg-type]
@@ -118,10 +119,8 @@ class MasterService:
             if len(feeds) != len(request.feed):
                 raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
 
-            def respond(values: Sequence[Any]) -> Message:
-                for name, value in zip(fetches, values, strict=True):
-                    put_proto(value, response.tensor.add(name=name).tensor)
-                return response
+            def respond(values: Sequence[Any]) -> Response:
+                return answers.of_step(response, fetches, values)
 
             running = _RunningCall(call, respond, answer, session)
             if request.partial_run_handle:
@@ -223,10 +222,8 @@ class MasterService:
         signature, options = found[1]
         response = master_pb2.RunCallableResponse()
 
-        def respond(values: Sequence[Any]) -> Message:
-            for value in values:
-                put_proto(value, response.fetch.add())
-            return response
+        def respond(values: Sequence[Any]) -> Response:
+            return answers.of_callable(response, values)
 
         running = _RunningCall(call, respond, reply, session)
         feeds = [_value(call, i, tensor) for i, tensor in enumerate(request.feed)]
@@ -339,7 +336,7 @@ class _RunningCall:
     """A call with a running step: each ends with the other, or at the deadline."""
 
     def __init__(
-        self, call: Call, respond: Callable[[Sequence[Any]], Message], reply: Reply, session: MasterSession
+        self, call: Call, respond: Callable[[Sequence[Any]], Response], reply: Reply, session: MasterSession
     ) -> None:
         self._call = call
         self._session = session

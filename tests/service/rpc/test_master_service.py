@@ -14,10 +14,12 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.proto import master_pb2
+from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.graph import message_pieces, tensor_pieces
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.session import MasterSession
 from tensorfleet_service.net import limits
+from tensorfleet_service.rpc import answers
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.security.principal import ANYBODY
 from tests.until import until
@@ -152,3 +154,41 @@ def test_large_feeds_are_read_apart_from_their_requests(
             assert lengths.tolist() == [6000, 1]
     assert len(sizes) == 4
     assert min(sizes) > 6000
+
+
+def test_large_results_are_written_apart_from_their_answers(
+    server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put: list[int] = []
+    put_proto = answers.put_proto
+
+    def noting(value: Any, into: TensorProto) -> None:
+        put_proto(value, into)
+        put.append(into.ByteSize())
+
+    monkeypatch.setattr(answers, "put_proto", noting)
+    values = np.arange(600_000, dtype=np.float32)
+    with tf.Graph().as_default():
+        x, y = tf.placeholder(tf.float32), tf.placeholder(tf.string)
+        results = [x + 1.0, tf.strings.join([y, y]), tf.size(x), tf.zeros([1 << 20]) + x[0]]
+        with tf.Session(server.target) as session:
+            call = session.make_callable(results, [x, y])
+            for text in (b"ab", b"ab" * 600_000):
+                for found in (session.run(results, {x: values, y: text}), call(values, text)):
+                    assert found[0].tolist() == (values + 1).tolist()
+                    assert found[1] == 2 * text
+                    assert found[2] == 600_000
+                    assert found[3].shape == (1 << 20,)
+    assert max(put) < 1000
+
+
+def test_an_answer_of_more_than_protobuf_reads_is_refused(
+    server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_pieces, "LARGEST", 1 << 21)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32)
+        with tf.Session(server.target) as session:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be sent by gRPC"):
+                session.run(x + 1.0, {x: np.zeros(600_000, np.float32)})
+            assert session.run(x + 1.0, {x: 1.0}) == 2.0

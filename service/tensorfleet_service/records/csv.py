@@ -208,10 +208,13 @@ def column(values: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any]:
     """A vector of the values of fields."""
     if dtype is dtypes.string:
         return object_array(values)
+    kept = np.float64 if dtype.is_floating else dtype.np
+    result = np.empty(len(values), dtype.np)
     with np.errstate(over="ignore"):
-        return (
-            np.array(values, np.float64).astype(dtype.np) if dtype.is_floating else np.array(values, dtype.np)
-        )
+        for begin in range(0, len(values), unlocked.LISTED):
+            part = slice(begin, begin + unlocked.LISTED)
+            result[part] = np.array(values[part], kept)
+    return result
 
 
 class CsvReader:

@@ -16,12 +16,14 @@ import random
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet.graph.graph import lookup_op
@@ -35,6 +37,10 @@ MEMORY = 8 << 30
 TRIED = 1500
 CASES = 4
 SECONDS = 90
+REFUSALS = (
+    *(errors.OpError, DecodeError),
+    *(ValueError, TypeError, AssertionError, LookupError, AttributeError),
+)
 
 Make = Callable[[int], Any]
 
@@ -139,7 +145,7 @@ def accepted(kind: str, opdef: OpDef, attrs: dict[str, Any]) -> Iterator[Any]:
         try:
             node, flat = built(opdef, attrs, chosen, 8)
             call(make_kernel(node), flat)
-        except (errors.OpError, ValueError, TypeError, AssertionError, LookupError, AttributeError):
+        except REFUSALS:
             continue
         yield chosen
 
@@ -196,18 +202,19 @@ def measured(kind: str, op: str) -> str:
                 pauses.ended = True
                 seen += 1
                 break
-            except (errors.OpError, ValueError, TypeError, AssertionError, MemoryError, LookupError):
+            except (*REFUSALS, MemoryError):
                 size //= 16
     return f"{worst[0]:.3f} {worst[1]:.3f} {worst[2]:.2f}" if seen else "-"
 
 
-def one(kind: str, op: str) -> str:
-    """What `measured` says in a process of its own."""
+def one(kind: str, op: str, directory: str) -> str:
+    """What `measured` says in a process of its own, which works in a directory."""
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            os.chdir(directory)  # some of the ops write files, with the texts that they get for names
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             signal.alarm(SECONDS)
             os.write(writes, measured(kind, op).encode())
@@ -247,7 +254,8 @@ def main() -> None:
         for kind in options.kind or GROWN:
             if not (takes_numbers if kind == NUMBERS else takes_strings):
                 continue
-            found = one(kind, op)
+            with tempfile.TemporaryDirectory() as directory:
+                found = one(kind, op, directory)
             if found == "-":
                 print(op, kind, "not measured", file=sys.stderr, flush=True)
             elif options.ops or found[0] == "?" or float(found.split()[0]) >= options.seconds:

@@ -94,7 +94,9 @@ def test_counts_and_lists_by_parts(small_parts: int) -> None:
     numbers = RANDOM.integers(0, 9, 100)
     for least in (0, 5, 30):
         assert unlocked.bincount(numbers, least).tolist() == np.bincount(numbers, minlength=least).tolist()
-    assert unlocked.listed(numbers.reshape(4, 25)) == numbers.tolist()
+    listed = unlocked.listed(numbers.reshape(4, 25))
+    assert listed == numbers.tolist()
+    assert isinstance(listed, unlocked.Listed)  # which is dropped by parts, too
     counts = RANDOM.integers(0, 9, 40)
     assert unlocked.repeat(np.arange(40), counts).tolist() == np.repeat(np.arange(40), counts).tolist()
 

@@ -271,6 +271,9 @@ STRINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
 }
 
 
+EVERY = KERNELS | OTHERS | STRINGS
+
+
 class Gate:
     """Stands in a kernel's way at its first look whether its step has ended, until that is so."""
 
@@ -283,18 +286,25 @@ class Gate:
         step = running.RUNNING.step
         if self.closed and step is not None:  # not while constants are folded
             self.reached.set()
-            until(lambda: step.error is not None, SECONDS)
+            until(self._has_ended, SECONDS)
         try:
             running.check()
         except errors.OpError as e:
             self.raised.append(e)
             raise
 
+    def _has_ended(self) -> bool:
+        try:
+            running.check()
+        except errors.OpError:
+            return True
+        return False
+
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Gate]:
     made = Gate()
-    module, _ = (KERNELS | OTHERS | STRINGS)[request.getfixturevalue("kind")]
+    module, _ = EVERY[request.getfixturevalue("kind")]
     monkeypatch.setattr(module, "check_step", made.check)
     monkeypatch.setattr(selection, "SORTED_AT_ONCE", 1)
     monkeypatch.setattr(common, "BLOCK", 1)
@@ -314,9 +324,9 @@ def answers(task: TaskServer) -> None:
         assert other.run(tf.constant(2.0) + 1.0) == 3.0
 
 
-@pytest.mark.parametrize("kind", KERNELS | OTHERS | STRINGS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_a_step_that_is_late_ends_what_computes_for_it(task: TaskServer, gate: Gate, kind: str) -> None:
-    fetch = (KERNELS | OTHERS | STRINGS)[kind][1]()
+    fetch = EVERY[kind][1]()
     with tf.Session(task.target) as session:
 
         def is_late() -> bool:
@@ -331,10 +341,10 @@ def test_a_step_that_is_late_ends_what_computes_for_it(task: TaskServer, gate: G
         session.run(fetch, feeds())
 
 
-@pytest.mark.parametrize("kind", KERNELS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_a_session_that_is_closed_ends_what_computes_for_it(task: TaskServer, gate: Gate, kind: str) -> None:
     """Without a limit on the step; and also where this is known to be short from former steps."""
-    fetch = KERNELS[kind][1]()
+    fetch = EVERY[kind][1]()
     session = tf.Session(task.target)
     gate.closed = False
     feed = feeds()

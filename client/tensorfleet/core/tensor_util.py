@@ -32,6 +32,7 @@ __all__ = [
     "message_array",
     "put",
     "serialized",
+    "serialized_pieces",
     "string_bytes",
     "strings_from_bytes",
     "to_proto",
@@ -39,6 +40,7 @@ __all__ = [
 
 _MAX_ELEMENTS = 2**63 - 1
 _LARGE = 1 << 20  # bytes
+_LARGE_PART = 1 << 25  # bytes of strings, which may be long ones
 _PART = 1 << 16  # numbers or strings that are taken at a time
 _MESSAGES = 1 << 12  # that are taken at a time
 _CONTENT_TAG, _STRING_TAG = (
@@ -172,11 +174,22 @@ def serialized(array: np.ndarray[Any, Any] | np.generic) -> bytes:
 
     Raises as `to_proto`.
     """
+    parts = serialized_pieces(array, 0)
+    return bytes(to_proto(array).SerializeToString()) if parts is None else b"".join(parts)
+
+
+def serialized_pieces(array: np.ndarray[Any, Any] | np.generic, least: int) -> list[bytes] | None:
+    """What is joined `serialized(array)`; None for small arrays, and for less than `least` bytes of strings.
+
+    Raises as `to_proto`.
+    """
     dt = dtypes.from_numpy(array.dtype)
     repeats = array.size > 1 and not any(array.strides)
     is_text = dt is dtypes.string and array.size and isinstance(np.asarray(array).flat[0], (bytes, str))
     if repeats or not (is_text or (dt is not dtypes.string and array.nbytes >= _LARGE)):
-        return bytes(to_proto(array).SerializeToString())
+        return None
+    if is_text and array.size < _PART and sum(map(len, np.asarray(array).ravel().tolist())) < least:
+        return None
     parts = [_message(dt, array.shape).SerializeToString()]
     if is_text:
         flat = np.asarray(array).ravel()
@@ -188,7 +201,7 @@ def serialized(array: np.ndarray[Any, Any] | np.generic) -> bytes:
     else:
         content = _content(array, dt)
         parts += (_CONTENT_TAG, _varint(len(content)), content)
-    return b"".join(parts)
+    return parts
 
 
 def put(array: np.ndarray[Any, Any] | np.generic, proto: TensorProto) -> bool:
@@ -396,7 +409,11 @@ def strings_from_bytes(buf: bytes | bytearray | memoryview, n: int) -> np.ndarra
         ends = list(accumulate(lengths[first : first + _PART], initial=end))
         end = ends[-1]
         if end <= len(buf):
-            result[first : first + _PART] = [bytes(buf[begin:until]) for begin, until in pairwise(ends)]
+            if end - ends[0] <= _LARGE_PART:
+                items = [bytes(buf[begin:until]) for begin, until in pairwise(ends)]
+            else:
+                items = [bytes_of(memoryview(buf)[begin:until]) for begin, until in pairwise(ends)]
+            result[first : first + _PART] = items
     if end != len(buf):
         raise ValueError(f"{n} strings end at byte {end}, but there are {len(buf)} bytes")
     return result

@@ -47,6 +47,9 @@ PART = 1 << 11
 PART_TEXT = 1 << 17
 """Number of characters in a part, whose lines may be long."""
 
+TRACED = 4
+"""How much less there is of each in code with a clock at each op, whose lines take longer to compile."""
+
 LONG_LINE = 1 << 10
 """Number of characters from which on a line is one of many variables."""
 
@@ -56,19 +59,24 @@ MANY = 1 << 10
 _VARIABLE = re.compile(r"\bv\d+\b")
 
 
-def is_large(nodes: Sequence[Node]) -> bool:
+def is_large(nodes: Sequence[Node], traced: bool) -> bool:
     """Whether the code of nodes is cut."""
-    return len(nodes) + sum(len(node.inputs) for node in nodes) > LARGE
+    return len(nodes) + sum(len(node.inputs) for node in nodes) > LARGE // (TRACED if traced else 1)
 
 
 class Parts:
     """The parts of a code while it is written.
 
+    Args:
+        traced: whether there is a clock at each op.
+
     Attributes:
         made: the source of each part, and the origins of its lines.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, traced: bool) -> None:
+        share = TRACED if traced else 1
+        self._most_lines, self._most_text = PART // share, PART_TEXT // share
         self.made: list[tuple[str, list[Line]]] = []
         self._calls: list[str] = []
         self._size = 0
@@ -83,7 +91,7 @@ class Parts:
             len(line) if len(line) < LONG_LINE else 6 * len(line) for line in body[self._measured :]
         )
         self._measured = len(body)
-        return len(body) >= PART or self._size >= PART_TEXT
+        return len(body) >= self._most_lines or self._size >= self._most_text
 
     def returned(self, value: str) -> str:
         """The statement for the next of the results."""

@@ -167,7 +167,7 @@ class _Text:
         self._last_use = last_uses(self._nodes, self._groups)
         self._body: list[str] = []
         self._lines: list[Line] = []
-        self._parts = Parts() if is_large(self._nodes) else None
+        self._parts = Parts(traced) if is_large(self._nodes, traced) else None
         self._waits = False  # whether these lines may
         self._slots: dict[tuple[int, int], str] = {}  # the variables of outputs
         self._free: dict[str, None] = {}  # the one that was freed last is taken first

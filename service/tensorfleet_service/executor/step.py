@@ -104,6 +104,10 @@ class Step:
         `may_block` says whether the calling thread has nothing else to do, so that a long plan may run on it.
         """
         self.began = monotonic()
+        if may_block:
+            client = RUNNING.client
+            if client is not None and client.step is None:
+                client.step = self
         if not self.pool.has_room:
             self.fail(self.pool.refusal())
         with self._lock:

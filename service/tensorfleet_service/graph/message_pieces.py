@@ -15,9 +15,16 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from tensorfleet.proto import function_pb2
+from tensorfleet.proto.tensor_pb2 import TensorProto
+
+Apart = dict[tuple[str, int], memoryview]
+"""The bytes of tensors, by the name of a message's repeated field, and the place in it."""
 
 PIECE = 1 << 20
 """Number of bytes from which on a message is read in pieces, and of each of these, about."""
+
+LARGEST = 1 << 31
+"""Number of bytes from which on protobuf writes and reads no message."""
 
 MANY = 1 << 12
 """Number of messages in a field from which on they are written one by one."""
@@ -43,8 +50,12 @@ _BY_LENGTH = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 _Message = TypeVar("_Message", bound=Message)
 
 
-def parse(message: type[_Message], data: bytes) -> _Message:
+def parse(message: type[_Message], data: bytes, apart: Apart | None = None) -> _Message:
     """The message of bytes.
+
+    Args:
+        apart: gets the bytes of large tensors, which are left empty in the message. For messages whose
+            tensors are in repeated fields, or in messages there.
 
     Raises:
         DecodeError: they are not such a message.
@@ -52,7 +63,7 @@ def parse(message: type[_Message], data: bytes) -> _Message:
     if len(data) < 2 * PIECE:
         return message.FromString(data)
     made = message()
-    merge(made, data)
+    _merge(made, data, 0, len(data), 0, apart)
     return made
 
 
@@ -61,9 +72,35 @@ def merge(made: Message, data: bytes) -> None:
     _merge(made, data, 0, len(data), 0)
 
 
-def _merge(made: Any, data: bytes, begin: int, end: int, depth: int) -> None:
-    """Merges the fields in `data[begin:end]`."""
+def _merge(
+    made: Any,
+    data: bytes,
+    begin: int,
+    end: int,
+    depth: int,
+    apart: Apart | None = None,
+    place: tuple[str, int] | None = None,
+) -> None:
+    """Merges the fields in `data[begin:end]`; `place` is that in a field of the whole message."""
     fields = made.DESCRIPTOR.fields_by_number
+    for tag, first, content, after in pieces(data, begin, end):
+        field = fields.get(tag >> 3) if tag and depth < _MAX_DEPTH else None
+        if field is not None:
+            here = place
+            if apart is not None and not depth and field.is_repeated and field.message_type is not None:
+                here = field.name, len(getattr(made, field.name))
+            _merge_large(made, field, data, first, content, after, depth, apart, here)
+        else:
+            made.MergeFromString(data[first:after])  # and says what is wrong with what is no field
+
+
+def pieces(data: bytes | memoryview, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """What is in `data[begin:end]`, the fields of a message, in their order.
+
+    Each is either a large field that comes with its length (its tag, where that begins, where its content
+    does, and where that ends), or, with 0 for the tag, about a megabyte of other fields at most. The last one
+    may hold what is no field.
+    """
     done = at = begin
     while True:
         # The quick way over what nearly all fields are: a tag of one byte, and a length of one or two.
@@ -81,21 +118,28 @@ def _merge(made: Any, data: bytes, begin: int, end: int, depth: int) -> None:
             if found is None:
                 break
             tag, first, content, at = found
-            field = fields.get(tag >> 3) if at - content > PIECE and tag & 7 == _LENGTH else None
-            if field is not None and depth < _MAX_DEPTH:
+            if at - content > PIECE and tag & 7 == _LENGTH:
                 if done < first:
-                    made.MergeFromString(data[done:first])
-                _merge_large(made, field, data, first, content, at, depth)
+                    yield 0, done, done, first
+                yield tag, first, content, at
                 done = at
         if at - done >= PIECE:
-            made.MergeFromString(data[done:at])
+            yield 0, done, done, at
             done = at
     if done < end:
-        made.MergeFromString(data[done:end])  # and says what is wrong with what is no field
+        yield 0, done, done, end
 
 
 def _merge_large(
-    made: Any, field: FieldDescriptor, data: bytes, first: int, content: int, after: int, depth: int
+    made: Any,
+    field: FieldDescriptor,
+    data: bytes,
+    first: int,
+    content: int,
+    after: int,
+    depth: int,
+    apart: Apart | None,
+    place: tuple[str, int] | None,
 ) -> None:
     """Merges one field, whose tag begins at `first`."""
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
@@ -106,20 +150,27 @@ def _merge_large(
         else:
             part = getattr(made, field.name)
             part.SetInParent()
-        _merge(part, data, content, after, depth + 1)
+        if apart is not None and place is not None and field.message_type is TensorProto.DESCRIPTOR:
+            apart[place] = memoryview(data)[content:after]
+        else:
+            _merge(part, data, content, after, depth + 1, apart, place)
     elif field.is_repeated and field.type not in _BY_LENGTH:
-        tag = data[first : _varint(data, first, after)[1]]
-        width = _FIXED.get(field.type, 0)
-        while content < after:
-            until = min(content + PIECE, after)
-            if width:
-                until = min(content + PIECE // width * width, after)
-            while until < after and not width and data[until - 1] & 0x80 and until - content < PIECE + 16:
-                until += 1  # to the end of a number
-            made.MergeFromString(tag + _encoded(until - content) + data[content:until])
-            content = until
+        for part in packed(field, memoryview(data)[content:after], PIECE):
+            made.MergeFromString(part)
     else:
         made.MergeFromString(data[first:after])
+
+
+def packed(field: Any, data: memoryview, size: int) -> Iterator[bytes]:
+    """The bytes of messages that have some of a field's packed numbers each, of about so many bytes."""
+    tag, width = _encoded(field.number << 3 | _LENGTH), _FIXED.get(field.type, 0)
+    begin, end = 0, len(data)
+    while begin < end:
+        until = min(begin + (size // width * width if width else size), end)
+        while until < end and not width and data[until - 1] & 0x80 and until - begin < size + 16:
+            until += 1  # to the end of a number
+        yield tag + _encoded(until - begin) + bytes(data[begin:until])
+        begin = until
 
 
 def _merge_entry(made: Any, field: FieldDescriptor, data: bytes, begin: int, end: int, depth: int) -> None:
@@ -143,7 +194,7 @@ def _merge_entry(made: Any, field: FieldDescriptor, data: bytes, begin: int, end
             _merge(part, data, content, after, depth + 1)
 
 
-def _fields(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+def _fields(data: bytes | memoryview, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """The fields in `data[begin:end]`: tag, where it begins, where its content does, and where that ends.
 
     It ends before what is no field; the content of numbers is given as empty.
@@ -179,7 +230,7 @@ def _fields(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int, int, 
         begin = after
 
 
-def _varint(data: bytes, begin: int, end: int) -> tuple[int, int]:
+def _varint(data: bytes | memoryview, begin: int, end: int) -> tuple[int, int]:
     """The number at a place, and where it ends; -1 if it does not."""
     value = shift = 0
     for at in range(begin, min(end, begin + 10)):
@@ -200,8 +251,32 @@ def _encoded(value: int) -> bytes:
     return bytes(found)
 
 
-def serialize(message: Message) -> bytes:
-    """The bytes of a message; where it has very many nodes, or what is said about these, one by one."""
+class Joined:
+    """A message, and the bytes of fields that it has besides, in pieces."""
+
+    def __init__(self, message: Message, pieces: list[bytes]) -> None:
+        self.message = message
+        self.pieces = pieces
+
+    def ByteSize(self) -> int:
+        return self.message.ByteSize() + sum(map(len, self.pieces))
+
+
+def with_length(number: int, pieces: list[bytes]) -> list[bytes]:
+    """The bytes of a field that comes with its length, in pieces, of those of its content."""
+    return [_encoded(number << 3 | _LENGTH) + _encoded(sum(map(len, pieces))), *pieces]
+
+
+def serialize(message: Message | Joined) -> bytes:
+    """The bytes of a message; where it has very many nodes, or what is said about these, one by one.
+
+    Raises:
+        EncodeError, ValueError: it has more than protobuf's 2 GiB.
+    """
+    if isinstance(message, Joined):
+        if message.ByteSize() >= LARGEST:
+            raise ValueError("it has more than 2 GiB")
+        return b"".join((serialize(message.message), *message.pieces))
     if not _has_many(message):
         return bytes(message.SerializeToString())
     rest = type(message)()

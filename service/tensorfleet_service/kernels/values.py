@@ -77,6 +77,12 @@ def boxed(value: Any) -> Any:
     return array
 
 
+def no_strings(node: KernelNode) -> None:
+    """Raises InvalidArgumentError for strings: NumPy takes them for objects, and would compute with them."""
+    if dtypes.string in node.output_types:
+        raise invalid(f"No OpKernel was registered to support Op '{node.op}' with T=DT_STRING")
+
+
 def string_array(value: Any) -> np.ndarray[Any, Any]:
     """A string value as an object array of bytes, of rank 0 for plain bytes."""
     return np.asarray(value, object)

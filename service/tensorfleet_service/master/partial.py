@@ -28,6 +28,7 @@ class PartialRuns:
     def __init__(self, session: MasterSession) -> None:
         self._session = session
         self._runs: dict[str, _PartialRun] = {}
+        self._nodes = 0  # of all of them
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
 
@@ -35,10 +36,15 @@ class PartialRuns:
         """Opens a partial run with all feeds and fetches of its parts; returns its handle."""
         run = _PartialRun(self._session, feeds, fetches, targets)
         handle = f"{self._session.handle}-{next(self._ids)}"
+        dropped = []
         with self._lock:
             self._runs[handle] = run
-            if len(self._runs) > limits.MAX_OPEN_RUNS:
-                del self._runs[next(iter(self._runs))]
+            self._nodes += run.size
+            while len(self._runs) > 1 and (
+                len(self._runs) > limits.MAX_OPEN_RUNS or self._nodes > limits.MAX_OPEN_RUN_NODES
+            ):
+                dropped.append(self._runs.pop(next(iter(self._runs))))
+                self._nodes -= dropped[-1].size
         return handle
 
     def run(self, handle: str, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone) -> MasterStep:
@@ -58,7 +64,8 @@ class PartialRuns:
         step, last = run.run(feeds, fetches, done)
         if last:
             with self._lock:
-                self._runs.pop(handle, None)
+                if self._runs.pop(handle, None) is not None:
+                    self._nodes -= run.size
         return step
 
 
@@ -75,6 +82,7 @@ class _PartialRun:
         self._whole: list[Node] = []
         with gc_pause.paused():
             self._whole += session.pruned(feeds, fetches, targets)
+        self.size = len(self._whole) + len(feeds) + len(fetches) + len(self._targets)
         large.keep(self, len(self._whole))
         self._values: dict[str, Any] = {}  # fed values and kept results, by tensor name
         self._ran: set[str] = set()

@@ -59,6 +59,8 @@ MAX_SIGNATURE_NAMES = 4_000_000
 MAX_CALLABLES = 10_000
 # Open partial runs; the oldest are dropped, as a client may never ask for their last part.
 MAX_OPEN_RUNS = 1000
+# The nodes and names that open partial runs of a session keep, all together; the latest may have more.
+MAX_OPEN_RUN_NODES = 4_000_000
 # Threads that ask the tasks of a session at the same time: to connect, to register graphs, for activity.
 MAX_TASK_THREADS = 32
 
@@ -95,15 +97,15 @@ def grpc_window(max_message: int) -> int:
     return min(max(max_message // _WINDOW_PART, _LEAST_WINDOW_BYTES), _LARGEST_WINDOW_BYTES)
 
 
-def parse(message: type[_Message], data: bytes) -> _Message:
-    """A message from its bytes.
+def parse(message: type[_Message], data: bytes, apart: message_pieces.Apart | None = None) -> _Message:
+    """A message from its bytes; `apart` as of `message_pieces.parse`.
 
     Raises:
         DecodeError: the bytes are not such a message.
         ResourceExhaustedError: there is no memory for it, for which protobuf raises DecodeError, too.
     """
     try:
-        return message_pieces.parse(message, data)
+        return message_pieces.parse(message, data, apart)
     except DecodeError:
         try:
             np.empty(2 * len(data), np.uint8)

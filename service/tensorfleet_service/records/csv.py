@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ _LOOKS = 1 << 12
 MAX_DIGITS = 1 << 16
 """Limit on the characters of a number's text."""
 
-_LINE = re.compile(rb"([^\r\n]*)(\r\n|\r|\n)")
+_END = re.compile(rb"\r\n?|\n")
 
 
 def _invalid(text: str) -> errors.InvalidArgumentError:
@@ -39,6 +39,10 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
 
 class _Open(Exception):
     """A quoted field has no end."""
+
+
+def _no_more() -> bytes:
+    raise _Open
 
 
 class Format:
@@ -92,8 +96,13 @@ class Format:
             found += record[begin:end].split(self.delimiter)
             begin = end + 1
 
-    def split(self, record: bytes, misplaced: str, special: bytes) -> list[bytes]:
+    def split(
+        self, record: bytes, misplaced: str, special: bytes, more: Callable[[], bytes] = _no_more
+    ) -> list[bytes]:
         """The fields of a record, in which `special` characters are allowed in quotes only.
+
+        Args:
+            more: gives what follows, where a field in quotes has not ended; it raises _Open if nothing does.
 
         Raises:
             InvalidArgumentError: one stands outside of quotes (the message is `misplaced`), or a quote is not
@@ -101,32 +110,36 @@ class Format:
             _Open: a field in quotes has no end.
         """
         found = unlocked.Listed()
-        place, end, delimiter = 0, len(record), self.delimiter
+        place, delimiter = 0, self.delimiter
         while True:
             if not len(found) % _LOOKS:
                 check_step()
             if record[place : place + 1] == _QUOTE:
-                field, place = self._quoted(record, place + 1)
+                field, place, record = self._quoted(record, place + 1, more)
             else:
                 stop = record.find(delimiter, place)
-                stop = end if stop < 0 else stop
+                stop = len(record) if stop < 0 else stop
                 field, place = record[place:stop], stop
                 if _has(field, special):
                     raise _invalid(misplaced)
             found.append(field)
-            if place >= end:
+            if place >= len(record):
                 return found
             place += 1  # the delimiter
 
-    def _quoted(self, record: bytes, place: int) -> tuple[bytes, int]:
-        """The quoted field whose text begins at `place`, and the position after its closing quote."""
+    def _quoted(self, record: bytes, place: int, more: Callable[[], bytes]) -> tuple[bytes, int, bytes]:
+        """The quoted field whose text begins at `place`, the position after its closing quote, and the part
+        of the record where that is: what came before is not looked through again.
+        """
         text = bytearray()
         for number in itertools.count():
             if not number % _LOOKS:
                 check_step()
             stop = record.find(_QUOTE, place)
             if stop < 0:
-                raise _Open
+                text += record[place:]
+                record, place = more(), 0
+                continue
             after = record[stop + 1 : stop + 2]
             if after != _QUOTE:
                 break
@@ -135,9 +148,9 @@ class Format:
         if after and after != self.delimiter:
             raise _invalid("Quote inside a string has to be escaped by another quote")
         if not text:
-            return record[place:stop], stop + 1
+            return record[place:stop], stop + 1, record
         text += record[place:stop]
-        return bytes_of(text), stop + 1
+        return bytes_of(text), stop + 1, record
 
     def take(self, fields: list[bytes]) -> list[bytes]:
         """The fields of the wanted columns that exist."""
@@ -195,10 +208,13 @@ def column(values: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any]:
     """A vector of the values of fields."""
     if dtype is dtypes.string:
         return object_array(values)
+    kept = np.float64 if dtype.is_floating else dtype.np
+    result = np.empty(len(values), dtype.np)
     with np.errstate(over="ignore"):
-        return (
-            np.array(values, np.float64).astype(dtype.np) if dtype.is_floating else np.array(values, dtype.np)
-        )
+        for begin in range(0, len(values), unlocked.LISTED):
+            part = slice(begin, begin + unlocked.LISTED)
+            result[part] = np.array(values[part], kept)
+    return result
 
 
 class CsvReader:
@@ -217,19 +233,25 @@ class CsvReader:
 
     def _read(self) -> Iterator[tuple[bytes, bytes]]:
         """The lines and their ends."""
-        rest = b""
+        begun: list[bytes] = []  # the parts of a line whose end has not come
+        half = b""
         while data := self._file.read(BUFFER):
-            data = rest + data
+            check_step()
+            data = half + data
+            half = b""
             place = 0
-            for match in _LINE.finditer(data):
-                if match.end() == len(data) and match[2] == b"\r":
-                    break  # perhaps half of the end of a line
-                yield match[1], match[2]
+            for match in _END.finditer(data):
+                if match.end() == len(data) and match[0] == b"\r":
+                    half = b"\r"  # perhaps half of the end of a line
+                    break
+                begun.append(data[place : match.start()])
+                yield b"".join(begun), match[0]
+                begun.clear()
                 place = match.end()
-            rest = data[place:]
-        for line in rest.splitlines(keepends=True) if rest.endswith(b"\r") else [rest] * bool(rest):
-            text = line.rstrip(b"\r")
-            yield text, line[len(text) :]
+            begun.append(data[place : len(data) - len(half)])
+        line = b"".join(begun)
+        if line or half:
+            yield line, half
 
     def read(self) -> list[bytes] | None:
         """The fields of the next record; None at the end.
@@ -249,15 +271,19 @@ class CsvReader:
             return None
         if not self._quotes or _QUOTE not in line:
             return self._form.plain(line)
-        while True:
-            try:
-                return self._form.split(line, "Unquoted fields cannot have quotes inside", _QUOTE)
-            except _Open:
-                more, after = next(self._lines, (None, b""))
-                if more is None:
-                    text = "Reached end of file without closing quoted field in record"
-                    raise _invalid(text) from None
-                line, end = line + end + more, after
+
+        def more() -> bytes:
+            nonlocal end
+            before = end
+            following, end = next(self._lines, (None, b""))
+            if following is None:
+                raise _Open
+            return before + following
+
+        try:
+            return self._form.split(line, "Unquoted fields cannot have quotes inside", _QUOTE, more)
+        except _Open:
+            raise _invalid("Reached end of file without closing quoted field in record") from None
 
     def close(self) -> None:
         self._file.close()

@@ -39,8 +39,10 @@ from tensorfleet_service.net.admission import client_of
 from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.net.timeouts import ORPHAN_SECONDS
 from tensorfleet_service.rpc.callables import Callables
+from tensorfleet_service.rpc.waiting_client import WaitingClient
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import ANYBODY, Principal
+from tensorfleet_service.threads.running import RUNNING
 from tensorfleet_service.threads.turns import Turns
 
 if TYPE_CHECKING:
@@ -195,10 +197,12 @@ class _Client:
         self._connection = connection
         self._sessions: set[str] = set()
         self._step: MasterStep | None = None
+        self._waiting = WaitingClient(connection)
         self.busy = False  # from a step's request until its answer is handed to the connection
 
     def serve(self) -> None:
         np.seterr(all="ignore")  # this thread runs kernels
+        RUNNING.client = self._waiting
         read = self._connection.reader.read
         try:
             while True:
@@ -226,6 +230,7 @@ class _Client:
             log.exception("a client's connection is given up")
         finally:
             self._connection.close()
+            RUNNING.client = None
             step = self._step
             if step is not None:
                 step.fail(errors.CancelledError(None, None, "The client's connection was lost"))
@@ -273,8 +278,13 @@ class _Client:
         began = self._turns.take(self._share)
         try:
             signature.check_feeds(frame.tensors)
+            self._waiting.begin(session)
             if signature.direct is not None and not frame.meta and not session.operation_timeout:
-                values = session.run_metered(signature, frame.tensors)
+                RUNNING.step = self._waiting
+                try:
+                    values = session.run_metered(signature, frame.tensors)
+                finally:
+                    RUNNING.step = None
                 self._answer(frame.number, values)
                 self._ended()
             else:
@@ -282,6 +292,7 @@ class _Client:
         except errors.OpError as e:
             self._fail(frame.number, e)
         finally:
+            self._waiting.end()
             self._turns.give(self._share, began)
 
     def _fail(self, request: int, error: errors.OpError) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 from google.protobuf.message import DecodeError, Message
 
 from tensorfleet.core import errors
+from tensorfleet.proto import master_pb2
+from tensorfleet_service.graph.message_pieces import Apart, Joined
 from tensorfleet_service.net import limits
 from tensorfleet_service.rpc.grpc_sockets import peer_of
 from tensorfleet_service.rpc.request_memory import Ticket
@@ -22,12 +24,16 @@ log = logging.getLogger(__name__)
 Methods = Mapping[str, tuple[type[Message], Callable[[Any, "Call"], Message]]]
 
 # A method that does not wait: `Reply` is called once, now or later, on any thread.
-Reply = Callable[["errors.OpError | None", "Message | None"], None]
+Response = Message | Joined
+Reply = Callable[["errors.OpError | None", "Response | None"], None]
 Prompt = Mapping[str, tuple[type[Message], Callable[[Any, "Call", Reply], None]]]
 
 # A method with several responses: each is sent by the function, from any thread; None ends the call.
 Send = Callable[[bytes | None], None]
 Streams = Mapping[str, Callable[[bytes, "Call", Send], None]]
+
+
+_TAKES_APART = (master_pb2.RunStepRequest, master_pb2.RunCallableRequest)
 
 
 class Call:
@@ -36,6 +42,7 @@ class Call:
     Attributes:
         peer: gRPC's name of the other side.
         principal: who makes it.
+        apart: the bytes of large tensors of the request, for the method to take.
     """
 
     def __init__(self, name: str, context: Any, pool: Pool, guard: Guard) -> None:
@@ -45,6 +52,7 @@ class Call:
         self._guard = guard
         self.peer = peer_of(context)
         self.principal, self._digest = guard.of_call(name, context)
+        self.apart: Apart = {}
         self.room: Ticket | None = None
         self.keeps_room = False  # whether the method itself says when it has what it needs
         self._lock = threading.Lock()
@@ -108,8 +116,11 @@ def at_once(function: Callable[[Any], Message]) -> Callable[[Any, Call, Reply], 
     return answer
 
 
-def parse(message: type[Message], data: bytes) -> Message:
+def parse(message: type[Message], data: bytes, apart: Apart | None = None) -> Message:
     """A request from its bytes.
+
+    Args:
+        apart: gets large tensors, where the request's method takes them so.
 
     Raises:
         ResourceExhaustedError: there are more of them than the task takes.
@@ -117,7 +128,7 @@ def parse(message: type[Message], data: bytes) -> Message:
     """
     try:
         limits.check_message(len(data))
-        return limits.parse(message, data)
+        return limits.parse(message, data, apart if message in _TAKES_APART else None)
     except DecodeError:
         raise errors.InternalError(
             None, None, f"Unable to parse request: not a {message.DESCRIPTOR.name}"

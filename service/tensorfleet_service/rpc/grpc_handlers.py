@@ -23,7 +23,7 @@ from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
 from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.rpc.callers import Callers
-from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply, Send, Streams, parse
+from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply, Response, Send, Streams, parse
 from tensorfleet_service.rpc.grpc_sockets import ServedSocket, peer_of
 from tensorfleet_service.rpc.request_memory import RequestMemory
 from tensorfleet_service.security.guard import Guard
@@ -31,7 +31,6 @@ from tensorfleet_service.security.token_review import ANSWER_SECONDS
 from tensorfleet_service.threads.pool import Pool
 
 _OWN_ERROR = ((OWN_ERROR, "1"),)
-_LARGEST = 1 << 31  # bytes that protobuf writes
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
 
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
@@ -104,7 +103,7 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
                 if not answered.done():
                     answered.set_result(outcome)
 
-            def reply(error: errors.OpError | None, response: Message | None) -> None:
+            def reply(error: errors.OpError | None, response: Response | None) -> None:
                 outcome: bytes | errors.OpError
                 try:
                     if error is not None:
@@ -246,7 +245,7 @@ class GrpcHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
                 if size > INLINE_BYTES:
                     # What gRPC has let go of in small pieces. The message comes, and the arrays made of it.
                     memory.BUDGET.make_room(2 * size)
-                function(parse(request, data.pop()), call, reply)
+                function(parse(request, data.pop(), call.apart), call, reply)
             except Exception as e:
                 reply(as_op_error(e, name), None)
             if not call.keeps_room:
@@ -301,13 +300,13 @@ def _fail(context: Any, error: errors.OpError) -> None:
     context.set_details(shorten(error.message))
 
 
-def _serialized(name: str, response: Message) -> bytes:
+def _serialized(name: str, response: Response) -> bytes:
     try:
         data = message_pieces.serialize(response)
     except MemoryError:
         raise memory.exhausted(f"Out of memory for a {type(response).__name__} by gRPC") from None
     except (ValueError, EncodeError) as e:
-        if response.ByteSize() < _LARGEST:
+        if response.ByteSize() < message_pieces.LARGEST:
             limits.check_room(response.ByteSize(), f"a {type(response).__name__}")
         raise errors.InvalidArgumentError(None, None, f"The answer cannot be sent by gRPC: {e}") from None
     limits.check_room(len(data), f"the answer of {name}")

@@ -145,6 +145,11 @@ class ServedSocket(GrpcSocket):
     def close(self) -> None:
         self.shutdown()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the call has ended, on whichever side."""
+        return self._closed
+
     def _on_loop(self, function: Callable[[], None]) -> None:
         self._loop.call_soon_threadsafe(function)
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError
 
 from tensorfleet.core import errors, tensor_util
 from tensorfleet.core.printable import told
@@ -18,10 +18,12 @@ from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
+from tensorfleet_service.graph import tensor_pieces
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.tensor_protos import as_op_error, put_proto
-from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply
+from tensorfleet_service.net.tensor_protos import as_op_error
+from tensorfleet_service.rpc import answers
+from tensorfleet_service.rpc.grpc_calls import Call, Methods, Prompt, Reply, Response
 from tensorfleet_service.security.guard import Guard
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ class MasterService:
     def run_step(self, request: master_pb2.RunStepRequest, call: Call, reply: Reply) -> None:
         """Runs a step; errors, which may be long, go into the body if the client asks for it."""
 
-        def answer(error: errors.OpError | None, response: Message | None) -> None:
+        def answer(error: errors.OpError | None, response: Response | None) -> None:
             if error is not None and request.store_errors_in_response_body:
                 response = master_pb2.RunStepResponse(
                     status_code=error.error_code,  # type: ignore[arg-type]
@@ -110,15 +112,13 @@ class MasterService:
 
         def begin(signature: MasterSignature | None) -> None:
             response = master_pb2.RunStepResponse()
-            feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
+            feeds = {feed.name: _value(call, i, feed.tensor) for i, feed in enumerate(request.feed)}
             call.received()
             if len(feeds) != len(request.feed):
                 raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
 
-            def respond(values: Sequence[Any]) -> Message:
-                for name, value in zip(fetches, values, strict=True):
-                    put_proto(value, response.tensor.add(name=name).tensor)
-                return response
+            def respond(values: Sequence[Any]) -> Response:
+                return answers.of_step(response, fetches, values)
 
             running = _RunningCall(call, respond, answer, session)
             if request.partial_run_handle:
@@ -220,13 +220,11 @@ class MasterService:
         signature, options = found[1]
         response = master_pb2.RunCallableResponse()
 
-        def respond(values: Sequence[Any]) -> Message:
-            for value in values:
-                put_proto(value, response.fetch.add())
-            return response
+        def respond(values: Sequence[Any]) -> Response:
+            return answers.of_callable(response, values)
 
         running = _RunningCall(call, respond, reply, session)
-        feeds = [_value(tensor) for tensor in request.feed]
+        feeds = [_value(call, i, tensor) for i, tensor in enumerate(request.feed)]
         signature.check_feeds(feeds)
         step = self._master.run_step(
             session, signature, feeds, running.done, options, response.metadata, may_block=False
@@ -291,9 +289,13 @@ class MasterService:
             idle.cancel()
 
 
-def _value(tensor: TensorProto) -> Any:
+def _value(call: Call, place: int, tensor: TensorProto) -> Any:
+    """The value of a request's fed tensor, whose bytes may be apart from the request."""
+    data = call.apart.pop(("feed", place), None)
     try:
-        array = tensor_util.make_ndarray(tensor)
+        array = tensor_util.make_ndarray(tensor) if data is None else tensor_pieces.array(data)
+    except DecodeError as e:
+        raise errors.InternalError(None, None, f"Unable to parse a fed tensor: {e}") from None
     except MemoryError as e:
         raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
     except (ValueError, TypeError) as e:
@@ -317,7 +319,7 @@ class _RunningCall:
     """A call with a running step: each ends with the other, or at the deadline."""
 
     def __init__(
-        self, call: Call, respond: Callable[[Sequence[Any]], Message], reply: Reply, session: MasterSession
+        self, call: Call, respond: Callable[[Sequence[Any]], Response], reply: Reply, session: MasterSession
     ) -> None:
         self._call = call
         self._session = session

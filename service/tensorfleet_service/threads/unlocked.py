@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 
 def listed(values: Array) -> list[Any]:
-    """The elements of an array of any shape, made a list by parts.
+    """The elements of an array of any shape, made a list by parts, and dropped so.
 
     Raises:
         OpError: the step has ended.
@@ -41,7 +41,7 @@ def listed(values: Array) -> list[Any]:
     flat = values.reshape(-1)
     if flat.size <= LISTED:
         return flat.tolist()
-    found: list[Any] = []
+    found = Listed()
     for begin in range(0, flat.size, LISTED):
         check_step()
         found += flat[begin : begin + LISTED].tolist()

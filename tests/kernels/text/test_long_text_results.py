@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import errors
+from tensorfleet.proto.summary_pb2 import Summary
+from tensorfleet_service.kernels.io import summary
 from tensorfleet_service.kernels.text import strings
 from tests.kernels.harness import run_op
 
@@ -45,3 +47,30 @@ def test_names_in_checkpoints_are_short() -> None:
     names, slices = np.array([b"a" * 65537], object), np.array([b""], object)
     with pytest.raises(errors.InvalidArgumentError, match="65537 bytes is too long"):
         run_op("SaveV2", b"never written", names, slices, [np.float32(1)])
+
+
+def test_many_values_of_a_summary_are_written_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = np.array([b"n%d" % i for i in range(10)], object)
+    whole = run_op("ScalarSummary", names, np.arange(10, dtype=np.float32))
+    written: list[int] = []
+
+    class Noting:
+        def __init__(self) -> None:
+            self._message = Summary()
+            self.value = self._message.value
+
+        def SerializeToString(self) -> bytes:
+            written.append(len(self.value))
+            return self._message.SerializeToString()
+
+    monkeypatch.setattr(summary, "Summary", Noting)
+    monkeypatch.setattr(summary, "_VALUES", 4)
+    assert run_op("ScalarSummary", names, np.arange(10, dtype=np.float32)) == whole
+    assert written == [4, 4, 2]
+
+
+@pytest.mark.parametrize("op", ["RaggedFillEmptyRowsGrad", "SparseFillEmptyRowsGrad"])
+def test_strings_are_not_summed(op: str) -> None:
+    """Each sum is longer than the last one: their time is the square of their number, by one call."""
+    with pytest.raises(errors.InvalidArgumentError, match="No OpKernel"):
+        run_op(op, np.array([0]), np.array([b"a", b"b", b"c"], object))

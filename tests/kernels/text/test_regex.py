@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tensorfleet.core import errors
+from tensorfleet_service.kernels.text import regex
 from tests.kernels.harness import run_op
 
 
@@ -85,3 +86,31 @@ def test_no_pattern_takes_more_than_linear_time(pattern: bytes) -> None:
     begin = time.monotonic()
     replaced(text, pattern, b"")
     assert time.monotonic() - begin < 30
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize(
+    ("pattern", "rewrite"), [(b"a", b"xy"), (b"", b"-"), (b"a*", b"[\\0]"), (b"q", b"r")]
+)
+def test_long_results_are_joined_on_the_way(
+    pattern: bytes, rewrite: bytes, everywhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = b"abcaab\xffaaaaab" * 9
+    whole = regex.replacer(pattern, rewrite, everywhere)(text)
+    pieces: list[int] = []
+    settle = regex._settle
+
+    def noting(out: list[bytes], done: list[bytes]) -> None:
+        pieces.append(len(out))
+        settle(out, done)
+
+    monkeypatch.setattr(regex, "_settle", noting)
+    for name in ("_LOOKS", "_PIECES", "COPIED"):
+        monkeypatch.setattr(regex, name, 2)
+    assert regex.replacer(pattern, rewrite, everywhere)(text) == whole
+    assert max(pieces) <= 1 + 2 * 4  # of two matches, of four pieces each at most
+
+
+def test_a_text_without_a_match_is_not_copied() -> None:
+    text = b"abc" * 9
+    assert regex.replacer(b"d", b"e", True)(text) is text

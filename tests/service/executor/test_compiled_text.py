@@ -84,6 +84,18 @@ def test_parts_have_so_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(lengths) == count // compiled_text.PART + 2
 
 
+def test_traced_parts_are_shorter() -> None:
+    """Each op has a clock: such lines take some seven times as long to compile."""
+    count = compiled_text.LARGE // compiled_text.TRACED
+    text = "\n".join(["n0 = Placeholder()", *(f"n{i} = Neg(n{i - 1})" for i in range(1, count))])
+    made = plan(text, ["n0"], [f"n{count - 1}"])
+    assert len(made._writer.write(False)[0]) == 1
+    sources = [source for source, _ in made._writer.write(True)[0]]
+    assert max(source.count("\n") for source in sources) <= compiled_text.PART // compiled_text.TRACED + 4
+    assert max(map(len, sources)) < 2 * compiled_text.PART_TEXT // compiled_text.TRACED
+    assert made.traced()[0](Step(), [np.float32(3)]) == (-3,)
+
+
 def test_few_nodes_are_one_function() -> None:
     text = "\n".join(["n0 = Placeholder()", *(f"n{i} = Sqrt(n{i - 1})" for i in range(1, 4000))])
     assert parts(plan(text, ["n0"], ["n3999"])) == 0

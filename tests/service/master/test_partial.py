@@ -17,6 +17,7 @@ from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.master.signature import MasterSignature
+from tensorfleet_service.net import limits
 from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import const, graph_def
 
@@ -199,3 +200,29 @@ def test_a_signature_says_what_it_is_for(local: Local) -> None:
     signature: MasterSignature = local.session.prepare(("x",), ("a", "counted"), ())
     assert (signature.feeds, signature.fetches) == (1, 2)
     assert signature.key == (("x",), ("a", "counted"), (), frozenset())
+
+
+@pytest.mark.parametrize("limit", ["MAX_OPEN_RUNS", "MAX_OPEN_RUN_NODES"])
+def test_open_runs_are_bounded(local: Local, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest are dropped; those that have ended do not count."""
+
+    def open_run() -> str:
+        return local.partial.setup(FEEDS, ["a:0", "b:0"], [])
+
+    def end(handle: str) -> None:
+        local.part(handle, {"x:0": np.ones(3, F), "y:0": np.ones(3, F)}, ["a:0", "b:0"])
+
+    first = open_run()
+    size = local.partial._nodes
+    end(first)
+    assert local.partial._nodes == 0
+    monkeypatch.setattr(limits, limit, 2 if limit == "MAX_OPEN_RUNS" else 2 * size)
+    handles = [open_run() for _ in range(3)]
+    assert local.partial._nodes == 2 * size
+    with pytest.raises(errors.InvalidArgumentError, match="setup"):
+        end(handles[0])
+    for handle in handles[1:]:
+        end(handle)
+    monkeypatch.setattr(limits, limit, 0)
+    end(open_run())  # the latest is always kept
+    assert local.partial._nodes == 0

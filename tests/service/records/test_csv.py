@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.records import csv
-from tensorfleet_service.records.csv import Format
+from tensorfleet_service.records.csv import CsvReader, Format
 from tests.kernels.harness import run_op
 
 
@@ -63,3 +64,47 @@ def test_numbers_beyond_all_others() -> None:
         math.inf,
         -math.inf,
     )
+
+
+def records(data: bytes) -> list[list[bytes]]:
+    reader = CsvReader(io.BytesIO(data), Format(b",", True, b""), True, False)
+    return list(iter(reader.read, None))
+
+
+@pytest.mark.parametrize("buffer", [1, 2, 3, 7, 1 << 20])
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_file_is_read_in_pieces(
+    buffer: int, end: bytes, last: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv, "BUFFER", buffer)
+    lines = [b'a,"b', b'""c",d', b"", b"e,f", b'"', b'",""', b"g"]
+    data = end.join(lines) + (end if last else b"")
+    assert records(data) == [
+        [b"a", b"b" + end + b'"c', b"d"],
+        [b""],
+        [b"e", b"f"],
+        [end, b""],
+        [b"g"],
+    ]
+    assert records(end + end) == [[b""], [b""]]
+    with pytest.raises(errors.InvalidArgumentError, match="without closing quoted field"):
+        records(b'a,"b' + end + b"c" + end)
+
+
+def test_a_long_line_is_looked_through_once() -> None:
+    """A pattern that began with a line's text was tried from each of its bytes on, each time to the end."""
+    assert records(b"a" * 3_000_000) == [[b"a" * 3_000_000]]
+
+
+def test_a_field_of_many_lines_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[bytes] = []
+    split = Format.split
+
+    def noting(form: Format, record: bytes, *arguments: Any) -> list[bytes]:
+        begun.append(record)
+        return split(form, record, *arguments)
+
+    monkeypatch.setattr(Format, "split", noting)
+    assert records(b'"' + b'a""\n' * 100 + b'",b\nc\n') == [[b'a"\n' * 100, b"b"], [b"c"]]
+    assert begun == [b'"a""']

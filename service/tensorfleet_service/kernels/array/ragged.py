@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.core import string_arrays
 from tensorfleet_service.kernels.array.row_splits import checked_splits
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
+from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, no_strings, shape_text
 from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
@@ -300,6 +300,8 @@ def fill_empty_rows(node: KernelNode) -> Kernel:
 
 @kernel("RaggedFillEmptyRowsGrad")
 def fill_empty_rows_grad(node: KernelNode) -> Kernel:
+    no_strings(node)
+
     def run(reverse: Any, grad: Any) -> Any:
         places = host_array(reverse)
         if places.ndim != 1 or grad.ndim != 1:

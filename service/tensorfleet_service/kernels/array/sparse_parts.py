@@ -12,6 +12,7 @@ from tensorfleet_service.kernels.values import (
     host_kernel,
     ints,
     invalid,
+    no_strings,
     shape_text,
 )
 
@@ -259,6 +260,8 @@ def _item(value: Any) -> Any:
 
 @host_kernel("SparseFillEmptyRowsGrad")
 def sparse_fill_empty_rows_grad(node: KernelNode) -> Kernel:
+    no_strings(node)
+
     def run(reverse: Any, grad: Any) -> Any:
         if reverse.ndim != 1:
             raise invalid(f"reverse_index_map must be a vector, saw: {shape_text(reverse.shape)}")

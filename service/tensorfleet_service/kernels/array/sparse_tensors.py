@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.core.dtypes import DType
-from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet_service.graph import tensor_pieces
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import check_ranks
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, own, shape_text
@@ -208,12 +208,9 @@ def take_from_map(node: KernelNode) -> Kernel:
 def _unpacked(part: Any) -> Any:
     if not isinstance(part, bytes):
         return part
-    message = TensorProto()
     try:
-        message.ParseFromString(part)
+        return tensor_pieces.array(part)
     except DecodeError:
         raise invalid("Could not parse a part of a serialized SparseTensor") from None
-    try:
-        return tensor_util.make_ndarray(message)
     except (TypeError, ValueError) as e:
         raise invalid(f"Could not parse a part of a serialized SparseTensor: {e}") from None

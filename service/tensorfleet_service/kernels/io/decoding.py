@@ -12,11 +12,12 @@ from google.protobuf.message import DecodeError
 
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.proto.example_pb2 import Example
-from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet.records.compression import KINDS, inflated
+from tensorfleet_service.graph import tensor_pieces
 from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import (
+    STRINGS_PART,
     array_kernel,
     each_string,
     host_array,
@@ -26,10 +27,15 @@ from tensorfleet_service.kernels.values import (
 )
 from tensorfleet_service.records.columns import object_array
 from tensorfleet_service.records.csv import Format, column
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 _PART = 4 << 20
 """Number of bytes that are decompressed between two looks at the step."""
+
+
+_PADDED = 1 << 20
+"""Number of bytes of texts that are padded by one call."""
 
 
 @array_kernel("DecodeCSV")
@@ -47,7 +53,7 @@ def decode_csv(node: KernelNode) -> Kernel:
         for i, default in enumerate(defaults):
             if default.size > 1:
                 raise invalid(f"There should only be 1 default per field but field {i} has {default.size}")
-        columns: list[list[Any]] = [[] for _ in types]
+        columns: list[list[Any]] = [unlocked.Listed() for _ in types]
         for number, record in enumerate(each_string(records)):
             fields = form.take(form.fields(record))
             if len(fields) != count:
@@ -83,8 +89,13 @@ def decode_padded_raw(node: KernelNode) -> Kernel:
             raise invalid(
                 f"fixed_length ({length}) must be a multiple of the size of out_type ({dtype.size})"
             )
-        data = b"".join([item[:length].ljust(length, b"\0") for item in x.reshape(-1).tolist()])
-        return np.frombuffer(data, stored).astype(dtype.np).reshape(*x.shape, length // dtype.size)
+        result = np.empty((x.size, length // dtype.size), dtype.np)
+        flat, step = x.reshape(-1), min(max(_PADDED // length, 1), STRINGS_PART)
+        for begin in range(0, flat.size, step):
+            check_step()
+            items = [item[:length].ljust(length, b"\0") for item in flat[begin : begin + step].tolist()]
+            result[begin : begin + step] = np.frombuffer(b"".join(items), stored).reshape(len(items), -1)
+        return result.reshape(*x.shape, length // dtype.size)
 
     return run
 
@@ -97,17 +108,12 @@ def parse_tensor(node: KernelNode) -> Kernel:
         if serialized.ndim:
             text = f"Expected `serialized` to be a scalar, got shape: {shape_text(serialized.shape)}"
             raise invalid(text)
-        message = TensorProto()
         try:
-            message.ParseFromString(serialized[()])
-        except DecodeError as e:
-            raise invalid(f"Cannot parse tensor from proto: {e}") from None
-        try:
-            array = tensor_util.make_ndarray(message)
-        except (TypeError, ValueError) as e:
+            array = tensor_pieces.array(serialized[()])
+        except (DecodeError, TypeError, ValueError) as e:
             raise invalid(f"Cannot parse tensor from proto: {e}") from None
         if array.dtype != dtype.np:
-            found = type_name(dtypes.as_dtype(message.dtype))
+            found = type_name(dtypes.from_numpy(array.dtype))
             raise invalid(f"Type mismatch between parsed tensor ({found}) and dtype ({type_name(dtype)})")
         if array.dtype.hasobject:
             return array

@@ -13,6 +13,7 @@ from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode
 from tensorfleet_service.kernels.values import (
     array_kernel,
     check_handle,
+    each_string,
     invalid,
     of_handle,
     shape_text,
@@ -191,8 +192,6 @@ def matching_files(node: KernelNode) -> Kernel:
                 f"Input patterns tensor must be scalar or vector, but had shape: {shape_text(pattern.shape)}"
             )
             raise invalid(text)
-        return string_vector(
-            sorted(name for one in pattern.reshape(-1).tolist() for name in files.match(one))
-        )
+        return string_vector(sorted(name for one in each_string(pattern, 64) for name in files.match(one)))
 
     return run

@@ -19,6 +19,9 @@ from tensorfleet_service.kernels.values import check_name, each_string, host_arr
 
 Array = np.ndarray[Any, Any]
 
+_VALUES = 1 << 12
+"""Number of values that are written by one call, during which no other thread runs."""
+
 _LARGEST = sys.float_info.max
 _ZERO = 1e-6  # an image whose greatest value is less is black
 
@@ -45,11 +48,14 @@ def scalar_summary(node: KernelNode) -> Kernel:
                 f"tags and values are not the same shape: {shape_text(names.shape)} != "
                 f"{shape_text(numbers.shape)}{which}"
             )
-        summary = Summary()
+        summary, parts = Summary(), []
         for name, number in zip(each_string(names), each_string(numbers), strict=True):
             # A Python float, as protobuf turns one beyond float32 into infinity.
             summary.value.add(tag=_name(name), simple_value=float(number))
-        return summary.SerializeToString()
+            if len(summary.value) == _VALUES:
+                parts.append(summary.SerializeToString())
+                summary = Summary()
+        return b"".join((*parts, summary.SerializeToString()))
 
     return run
 

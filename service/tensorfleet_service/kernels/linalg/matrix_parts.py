@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import ints, invalid, shape_text
+from tensorfleet_service.kernels.values import ints, invalid, no_strings, shape_text
 from tensorfleet_service.threads.running import check as check_step
 
 # Values of the inputs `k`, `num_rows`, `num_cols`, which the first versions of these ops lack.
@@ -143,11 +142,6 @@ def _align(node: KernelNode) -> bytes:
     return align
 
 
-def _no_strings(node: KernelNode) -> None:
-    if dtypes.string in node.output_types:
-        raise invalid(f"No OpKernel was registered to support Op '{node.op}' with T=DT_STRING")
-
-
 def _matrix_rank(x: Any) -> None:
     if x.ndim < 2:
         raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
@@ -155,7 +149,7 @@ def _matrix_rank(x: Any) -> None:
 
 @kernel("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def _matrix_diag_part(node: KernelNode) -> Kernel:
-    _no_strings(node)
+    no_strings(node)
     xp = node.xp
     align = _align(node)
 
@@ -177,7 +171,7 @@ def _matrix_diag_part(node: KernelNode) -> Kernel:
 
 @kernel("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def _matrix_diag(node: KernelNode) -> Kernel:
-    _no_strings(node)
+    no_strings(node)
     xp = node.xp
     align = _align(node)
 
@@ -222,7 +216,7 @@ def _matrix_diag(node: KernelNode) -> Kernel:
 
 @kernel("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def _matrix_set_diag(node: KernelNode) -> Kernel:
-    _no_strings(node)
+    no_strings(node)
     xp = node.xp
     align = _align(node)
 

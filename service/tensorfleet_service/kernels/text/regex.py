@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import re2
 
 from tensorfleet.core import string_arrays
-from tensorfleet.core.long_texts import excerpt
+from tensorfleet.core.long_texts import COPIED, bytes_of, excerpt
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, each_string, invalid, shape_text, string_array
 from tensorfleet_service.threads.running import check as check_step
@@ -23,6 +24,12 @@ MAX_COSTLY_PATTERN_BYTES = 4 * 1024
 """Limit on patterns with parts that RE2 expands, such as `\\pL{100}`: compiling one holds the interpreter's
 lock for at most 0.1 s."""
 _COSTLY = (b"\\p", b"{", b"(?i")
+
+_LOOKS = 1 << 10
+"""Number of matches between two looks at the step."""
+
+_PIECES = 1 << 14
+"""Number of pieces of a result that are joined on the way."""
 
 Replace = Callable[[bytes], bytes]
 
@@ -65,16 +72,20 @@ def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
     parts = [part for part in parts if isinstance(part, bytes) or part <= regex.groups]
 
     def replace(text: bytes) -> bytes:
+        done: list[bytes] = []
         out: list[bytes] = []
         position, last_end = 0, -1
-        while position <= len(text):
-            if not len(out) % 1024:
+        for count in itertools.count():
+            if position > len(text):
+                break
+            if not count % _LOOKS:
                 check_step()
+                _settle(out, done)
             match = regex.search(text, position)
             if match is None:
                 break
             begin, end = match.span()
-            out.append(text[position:begin])
+            out.append(_between(text, position, begin))
             if begin == end == last_end:
                 # An empty match at the end of the last one does not count: go on by one character.
                 step = _character(text, begin)
@@ -85,10 +96,23 @@ def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
             position = last_end = end
             if not everywhere:
                 break
-        out.append(text[position:])
-        return b"".join(out)
+        if not position:
+            return text
+        out.append(_between(text, position, len(text)))
+        return b"".join(done + out)
 
     return replace
+
+
+def _settle(out: list[bytes], done: list[bytes]) -> None:
+    """Joins pieces if they are many: they take many times the memory of the text, and as long to drop."""
+    if len(out) >= _PIECES:
+        done.append(b"".join(out))
+        out.clear()
+
+
+def _between(text: bytes, begin: int, end: int) -> bytes:
+    return text[begin:end] if end - begin <= COPIED else bytes_of(memoryview(text)[begin:end])
 
 
 def _parts(rewrite: bytes) -> tuple[list[bytes | int], bool]:

@@ -25,6 +25,7 @@ from tensorfleet_service.kernels.values import (
     string_array,
 )
 from tensorfleet_service.records.csv import MAX_DIGITS
+from tensorfleet_service.threads import unlocked
 from tensorfleet_service.threads.running import check as check_step
 
 TEXT_PART = 3 << 20
@@ -360,9 +361,11 @@ def decode_raw(node: KernelNode) -> Kernel:
     stored = dtype.np if node.attrs["little_endian"] else dtype.np.newbyteorder(">")
 
     def run(x: Any) -> Any:
-        items = x.reshape(-1).tolist()
+        items = unlocked.listed(x)
         size = len(items[0]) if items else 0
         for i, item in enumerate(items):
+            if not i % PART:
+                check_step()
             if len(item) != size:
                 raise invalid(
                     "DecodeRaw requires input strings to all be the same size, but element "

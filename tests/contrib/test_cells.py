@@ -72,7 +72,7 @@ def indy_lstm(w: Weights, x: Any, c: Any, h: Any) -> Any:
 def indy_gru(w: Weights, x: Any, c: Any, h: Any) -> Any:
     gates = x @ w["gates/kernel_w"] + np.tile(h, 2) * w["gates/kernel_u"] + w["gates/bias"]
     r, u = np.split(sigmoid(gates), 2, 1)
-    a = np.tanh(x @ w["candidate/kernel_w"] + r * h * w["candidate/kernel_u"] + w["candidate/bias"])
+    a = np.tanh(x @ w["candidate/kernel"] + r * h * w["candidate/kernel_u"] + w["candidate/bias"])
     return (u * h + (1 - u) * a,) * 2
 
 
@@ -107,7 +107,7 @@ def grouped(w: Weights, x: Any, c: Any, h: Any) -> Any:
 
 
 CELLS: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
-    "nas": (lambda: rnn.NASCell(4, use_biases=True), nas),
+    "nas": (lambda: rnn.NASCell(4, use_bias=True), nas),
     "ugrnn": (lambda: rnn.UGRNNCell(4), ugrnn),
     "intersection": (lambda: rnn.IntersectionRNNCell(4, num_in_proj=4), intersection),
     "sru": (lambda: rnn.SRUCell(4), sru),
@@ -122,6 +122,39 @@ CELLS: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
     "layer_norm_gru": (lambda: rnn.LayerNormBasicGRUCell(4), layer_norm_gru),
     "grouped": (lambda: rnn.GLSTMCell(4, number_of_groups=2), grouped),
 }
+
+
+# The names of variables in TensorFlow's checkpoints, in the order in which it makes them.
+NAMES: dict[str, tuple[Callable[[], Any], str]] = {
+    "nas": (
+        lambda: rnn.NASCell(4, num_proj=4, use_bias=True, name="cell"),
+        "recurrent_kernel kernel bias projection_weights",
+    ),
+    "indy_gru": (
+        lambda: rnn.IndyGRUCell(4, name="cell"),
+        "gates/kernel_w gates/kernel_u gates/bias candidate/kernel candidate/kernel_u candidate/bias",
+    ),
+    "indy_lstm": (lambda: rnn.IndyLSTMCell(4, name="cell"), "kernel_w kernel_u bias"),
+    "gru_block": (lambda: rnn.GRUBlockCell(4, name="cell"), "w_ru b_ru w_c b_c"),
+    "gru_block_2": (
+        lambda: rnn.GRUBlockCellV2(4, name="cell"),
+        "gates/kernel gates/bias candidate/kernel candidate/bias",
+    ),
+    "cudnn_gru": (
+        lambda: cudnn.CudnnCompatibleGRUCell(4),
+        "gates/kernel gates/bias candidate/input_projection/kernel candidate/hidden_projection/kernel "
+        "candidate/input_projection/bias candidate/hidden_projection/bias",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_and_order_of_the_variables_of_a_cell(name: str) -> None:
+    make, expected = NAMES[name]
+    cell = make()
+    cell(tf.constant(X), cell.zero_state(3, tf.float32))
+    scope = "cudnn_compatible_gru_cell/" if name == "cudnn_gru" else "cell/"
+    assert [v.op.name for v in tf.trainable_variables()] == [scope + part for part in expected.split()]
 
 
 @pytest.mark.parametrize("name", CELLS)

@@ -228,3 +228,55 @@ def test_messages() -> None:
         tf.nn.dynamic_rnn(object(), tf.constant(INPUTS), dtype=tf.float32)
     with pytest.raises(ValueError, match="dtype"):
         tf.nn.dynamic_rnn(cells.GRUCell(2), tf.constant(INPUTS))
+
+
+class Counter(tf.keras.layers.Layer):
+    """A cell with the interface of Keras: its state, of one tensor, comes and goes in a list."""
+
+    state_size = output_size = DEPTH
+
+    def call(self, inputs: Any, states: Any) -> Any:
+        assert isinstance(states, (list, tuple)), "Keras's cells take a list"
+        return inputs + states[0], [states[0] + 1.0]
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        return tf.zeros([batch_size, DEPTH], dtype)
+
+
+@pytest.mark.parametrize("lengths", [None, LENGTHS])
+@pytest.mark.parametrize("given", [False, True])
+def test_cells_of_keras_have_a_lone_state_as_a_list_inside_only(
+    given: bool, lengths: list[int] | None, session: tf.Session
+) -> None:
+    start = tf.fill([BATCH, DEPTH], 5.0) if given else None
+    more: dict[str, Any] = {"sequence_length": lengths, "initial_state": start, "dtype": tf.float32}
+    steps = tf.unstack(tf.constant(INPUTS), axis=1)
+    static, static_state = tf.nn.static_rnn(Counter(), steps, **more)
+    dynamic, dynamic_state = tf.nn.dynamic_rnn(Counter(), tf.constant(INPUTS), **more)
+    counts = np.array(lengths or [TIME] * BATCH)
+    first = 5.0 if given else 0.0
+    going = np.arange(TIME)[None, :, None] < counts[:, None, None]
+    expected = np.where(going, INPUTS + first + np.arange(TIME)[None, :, None], 0)
+    for outputs, state in ((tf.stack(static, 1), static_state), (dynamic, dynamic_state)):
+        assert isinstance(state, tf.Tensor)
+        values, last = session.run([outputs, state])
+        np.testing.assert_allclose(values, expected, rtol=1e-6)
+        np.testing.assert_allclose(last, np.tile(first + counts[:, None], DEPTH))
+
+
+@pytest.mark.parametrize("kind", ["SimpleRNNCell", "GRUCell", "LSTMCell"])
+def test_cells_of_keras_in_both_directions(kind: str, session: tf.Session) -> None:
+    make = getattr(tf.keras.layers, kind)
+    tensors = tf.unstack(tf.constant(INPUTS), axis=1)
+    forward, backward = make(UNITS), make(UNITS)
+    found = tf.nn.bidirectional_dynamic_rnn(forward, backward, tf.constant(INPUTS), LENGTHS, dtype=tf.float32)
+    (outputs, _), (state, _) = found
+    static = tf.nn.static_bidirectional_rnn(
+        forward, backward, tensors, dtype=tf.float32, sequence_length=LENGTHS
+    )
+    session.run(tf.global_variables_initializer())
+    values, unrolled_values, ends, unrolled_ends = session.run(
+        [outputs, tf.stack(static[0], 1)[..., :UNITS], state, static[1]]
+    )
+    np.testing.assert_allclose(values, unrolled_values, rtol=1e-5)
+    np.testing.assert_allclose(ends, unrolled_ends, rtol=1e-5)

@@ -73,6 +73,9 @@ class GRUCell(UnitsCell):
             the scope's, and for biases ones (gates) and zeros (candidate).
     """
 
+    # The names of the kernel and the bias of the gates, and of those of the candidate.
+    _NAMES = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
+
     def __init__(
         self,
         num_units: int,
@@ -92,19 +95,20 @@ class GRUCell(UnitsCell):
         rows, units = self._check_build(input_shape) + self._num_units, self._num_units
         dtype = self.dtype or "float32"
         given = self._bias_initializer
+        gate_kernel, gate_bias, candidate_kernel, candidate_bias = self._NAMES
         self._gate_kernel = self.add_weight(
-            "gates/kernel", [rows, 2 * units], initializer=self._kernel_initializer
+            gate_kernel, [rows, 2 * units], initializer=self._kernel_initializer
         )
         self._gate_bias = self.add_weight(
-            "gates/bias",
+            gate_bias,
             [2 * units],
             initializer=constant_initializer(1.0, dtype) if given is None else given,
         )
         self._candidate_kernel = self.add_weight(
-            "candidate/kernel", [rows, units], initializer=self._kernel_initializer
+            candidate_kernel, [rows, units], initializer=self._kernel_initializer
         )
         self._candidate_bias = self.add_weight(
-            "candidate/bias", [units], initializer=zeros_initializer(dtype) if given is None else given
+            candidate_bias, [units], initializer=zeros_initializer(dtype) if given is None else given
         )
         self.built = True
 

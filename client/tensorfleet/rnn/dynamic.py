@@ -26,6 +26,7 @@ from tensorfleet.rnn.lengths import (
     masked_step,
     share_reads,
     state_dtype,
+    step_of,
     zero_outputs,
 )
 from tensorfleet.rnn.state import size_dims
@@ -112,6 +113,7 @@ class _Loop:
         self, cell: Any, inputs: Any, state: Any, lengths: Tensor | None, batch_size: Any, dtype: Any
     ) -> None:
         self.cell, self.inputs, self.state, self.lengths = cell, inputs, state, lengths
+        self.call_cell = step_of(cell)
         flat = structures.flatten(inputs)
         self.time, self.batch = _time_and_batch(flat)
         self.steps = apply_one("Shape", flat[0])[0]
@@ -156,10 +158,10 @@ class _Loop:
     def _step(self, time: Tensor, outputs: tuple[TensorArray, ...], state: Any) -> Any:
         inputs = structures.pack(self.inputs, [array.read(time) for array in self.inputs_read])
         if self.lengths is None:
-            output, new_state = self.cell(inputs, state)
+            output, new_state = self.call_cell(inputs, state)
         else:
             output, new_state = masked_step(
-                time, self.lengths, self.zeros, state, lambda: self.cell(inputs, state)
+                time, self.lengths, self.zeros, state, lambda: self.call_cell(inputs, state)
             )
         written = [a.write(time, o) for a, o in zip(outputs, structures.flatten(output), strict=True)]
         return time + 1, tuple(written), new_state

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tensorfleet.core import dtypes, structures
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.layers.weight_values import WeightValues
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control_flow_contexts import ControlFlowContext
 from tensorfleet.ops.data_flow.tensor_array import TensorArray
 from tensorfleet.ops.state.variable_scope import VariableScope
+from tensorfleet.rnn.cell import RNNCell
 from tensorfleet.rnn.state import zeros_of
 
 
@@ -24,12 +26,41 @@ def share_reads(scope: VariableScope) -> None:
         scope.set_caching_device(lambda op: op.device)
 
 
+def _is_keras_cell(cell: Any) -> bool:
+    """Whether a cell takes and returns a state of one tensor as a list, as those of Keras do."""
+    return (
+        isinstance(cell, WeightValues) and not isinstance(cell, RNNCell) and not hasattr(cell, "zero_state")
+    )
+
+
+def _alone(state: Any) -> Any:
+    """The one part of a state in a list of one; another state as it is."""
+    return state[0] if isinstance(state, (list, tuple)) and len(state) == 1 else state
+
+
+def step_of(cell: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """A step of a cell, from inputs and a state to an output and a state: a tensor if it is only one."""
+    if not _is_keras_cell(cell):
+        return cast("Callable[[Any, Any], tuple[Any, Any]]", cell)
+
+    def step(inputs: Any, state: Any) -> tuple[Any, Any]:
+        output, new_state = cell(inputs, state if structures.is_nested(state) else [state])
+        return output, _alone(new_state)
+
+    return step
+
+
 def initial_state_of(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
     """The initial state, given or zeros.
 
     Raises:
         ValueError: neither state nor dtype are given.
     """
+    found = _given_or_zeros(cell, initial_state, batch_size, dtype)
+    return _alone(found) if _is_keras_cell(cell) else found
+
+
+def _given_or_zeros(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
     if initial_state is not None:
         return initial_state
     if not dtype:

@@ -19,6 +19,7 @@ from tensorfleet.rnn.lengths import (
     masked_step,
     share_reads,
     state_dtype,
+    step_of,
     zero_outputs,
 )
 
@@ -61,6 +62,7 @@ def static_rnn(
         batch = _batch_of(flat)
         batch_size: Any = apply_one("Shape", flat[0])[0] if batch is None else batch
         state = initial_state_of(cell, initial_state, batch_size, dtype)
+        call_cell = step_of(cell)
         lengths = zeros = None
         if sequence_length is not None:
             lengths = lengths_of(sequence_length)
@@ -69,11 +71,11 @@ def static_rnn(
             if time > 0:
                 opened.reuse_variables()
             if lengths is None:
-                output, state = cell(step_input, state)
+                output, state = call_cell(step_input, state)
             else:
 
                 def step(step_input: Any = step_input, state: Any = state) -> Any:
-                    return cell(step_input, state)
+                    return call_cell(step_input, state)
 
                 output, state = masked_step(time, lengths, zeros, state, step)
             outputs.append(output)

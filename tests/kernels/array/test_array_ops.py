@@ -268,3 +268,31 @@ def test_a_string_of_rank_0_may_be_plain_bytes(op_type: str) -> None:
     values = [b"text" if v.dtype == object else v for v in values]
     result = call(make_kernel(node), values)
     assert np.asarray(result, object).reshape(-1).tolist() == ([] if op_type == "Shape" else [b"text"])
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2)])
+@pytest.mark.parametrize("rows", [(0,), (2,), (2, 0)])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_scattering_into_an_empty_tensor(shape: tuple[int, ...], rows: tuple[int, ...], depth: int) -> None:
+    """Nothing changes where there are neither coordinates nor updates; what is there does not fit."""
+    indices = np.zeros((*rows, depth), np.int32)
+    updates = np.zeros((*rows, *shape[depth:]), np.float32)
+    target = np.zeros(shape, np.float32)
+    calls: dict[str, Callable[[], Any]] = {
+        "ScatterNd": lambda: run_op("ScatterNd", indices, updates, np.array(shape, np.int32)),
+        **{
+            name: lambda name=name: run_op(name, target, indices, updates)
+            for name in ("TensorScatterAdd", "TensorScatterSub", "TensorScatterUpdate", "TensorScatterMax")
+        },
+    }
+    for name, call in calls.items():
+        if indices.size or updates.size:
+            with pytest.raises(errors.InvalidArgumentError, match="Indices and updates specified for empty"):
+                call()
+        else:
+            assert call().shape == shape, name
+    if np.prod(rows):
+        with pytest.raises(errors.InvalidArgumentError, match="params is empty"):
+            run_op("GatherNd", target, indices)
+    else:
+        assert run_op("GatherNd", target, indices).shape == (*rows, *shape[depth:])

@@ -48,19 +48,25 @@ class CudnnCompatibleGRUCell(UnitsState):
         super().__init__(num_units, reuse, name="cudnn_compatible_gru_cell")
         self._kernel_initializer = kernel_initializer
 
-    def _product(self, inputs: Any, scope: str, size: int, bias: Any) -> Any:
-        dtype = inputs.dtype.base
-        shape = [check_depth(inputs), size]
-        kernel = get_variable(f"{scope}/kernel", shape, dtype, self._kernel_initializer)
-        return nn_bias_add(matmul(inputs, kernel), get_variable(f"{scope}/bias", [size], dtype, bias))
+    def _kernel(self, scope: str, depth: int, size: int, dtype: Any) -> Any:
+        return get_variable(f"{scope}/kernel", [depth, size], dtype, self._kernel_initializer)
 
     def call(self, inputs: Any, state: Any) -> Any:
         """The output, which is the next state, from inputs `[batch, n]`."""
         inputs, units = convert_to_tensor(inputs), self._num_units
-        gates = self._product(concat([inputs, state], 1), "gates", 2 * units, ones_initializer())
+        depth, dtype = check_depth(inputs), inputs.dtype.base
+        seen_scope, past_scope = "candidate/input_projection", "candidate/hidden_projection"
+        # Made in TensorFlow's order, which is that of `trainable_variables` and of seeds of the graph.
+        gate_kernel = self._kernel("gates", depth + units, 2 * units, dtype)
+        gate_bias = get_variable("gates/bias", [2 * units], dtype, ones_initializer())
+        seen_kernel = self._kernel(seen_scope, depth, units, dtype)
+        past_kernel = self._kernel(past_scope, units, units, dtype)
+        seen_bias = get_variable(f"{seen_scope}/bias", [units], dtype, zeros_initializer())
+        past_bias = get_variable(f"{past_scope}/bias", [units], dtype, zeros_initializer())
+        gates = nn_bias_add(matmul(concat([inputs, state], 1), gate_kernel), gate_bias)
         reset, update = split(sigmoid(gates), 2, axis=1)
-        past = self._product(state, "candidate/hidden_projection", units, zeros_initializer())
-        seen = self._product(inputs, "candidate/input_projection", units, zeros_initializer())
+        past = nn_bias_add(matmul(state, past_kernel), past_bias)
+        seen = nn_bias_add(matmul(inputs, seen_kernel), seen_bias)
         output = (1 - update) * tanh(seen + reset * past) + update * state
         return output, output
 

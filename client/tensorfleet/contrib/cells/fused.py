@@ -27,7 +27,10 @@ from tensorfleet.rnn.static import static_rnn
 
 
 class GRUBlockCell(GRUBlockCellV2):
-    """A GRU cell with the arguments of TensorFlow's first fused one (`tf.contrib.rnn.GRUBlockCell`)."""
+    """A GRU cell with the arguments and the names of variables of TensorFlow's first fused one
+    (`tf.contrib.rnn.GRUBlockCell`)."""
+
+    _NAMES = ("w_ru", "b_ru", "w_c", "b_c")
 
 
 class HighwayWrapper(RNNCell):

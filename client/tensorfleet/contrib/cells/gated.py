@@ -62,14 +62,20 @@ class NASCell(PairState):
 
     Args:
         num_proj: the size of a projection of the output; None for none.
-        use_biases: whether the gates have biases.
+        use_bias: whether the gates have biases.
+        **kwargs: `name`, `dtype` and others of a layer.
     """
 
     def __init__(
-        self, num_units: int, num_proj: int | None = None, use_biases: bool = False, reuse: Any = None
+        self,
+        num_units: int,
+        num_proj: int | None = None,
+        use_bias: bool = False,
+        reuse: Any = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(num_units, num_proj, reuse)
-        self._use_biases = use_biases
+        super().__init__(num_units, num_proj, reuse, **kwargs)
+        self._use_bias = use_bias
 
     def call(self, inputs: Any, state: Any) -> Any:
         """The output and the state of the next step, from inputs `[batch, n]`."""
@@ -79,7 +85,7 @@ class NASCell(PairState):
         recurrent = get_variable("recurrent_kernel", [self.output_size, 8 * units], dtype)
         kernel = get_variable("kernel", [depth, 8 * units], dtype)
         past = matmul(hidden, recurrent)
-        if self._use_biases:
+        if self._use_bias:
             past = nn_bias_add(past, get_variable("bias", [8 * units], dtype, zeros_initializer()))
         m = split(past, 8, axis=1)
         x = split(matmul(inputs, kernel), 8, axis=1)
@@ -231,7 +237,8 @@ class IndyGRUCell(UnitsState):
         gate_bias = get_variable(
             "gates/bias", [2 * units], dtype, self._bias_initializer or ones_initializer(dtype=dtype)
         )
-        kernel_w = get_variable("candidate/kernel_w", [depth, units], dtype, self._kernel_initializer)
+        # The matrix has no "_w" here, unlike that of the gates: so TensorFlow's checkpoints have it.
+        kernel_w = get_variable("candidate/kernel", [depth, units], dtype, self._kernel_initializer)
         kernel_u = recurrent("candidate/kernel_u", 1)
         bias = get_variable("candidate/bias", [units], dtype, self._bias_initializer or zeros_initializer())
         gates = matmul(inputs, gate_w) + tile(state, [1, 2]) * gate_u

@@ -127,7 +127,7 @@ def gather_nd(node: KernelNode) -> Kernel:
             raise invalid(
                 f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
             )
-        if not params.size and indices.size:
+        if not params.size and math.prod(indices.shape[:-1]):
             raise invalid(
                 "Requested more than 0 entries, but params is empty.  Params shape: "
                 f"{shape_text(params.shape)}"
@@ -290,6 +290,8 @@ def _scatter(
     fits = updates.shape[: len(outer)] == outer and updates.shape[len(outer) :] == shape[depth:]
     if not fits or (not result.size and (indices.size or updates.size)):
         raise invalid(mismatch(result, indices, updates))
+    if not result.size:
+        return result  # nothing fits but empty updates, however many rows of no coordinates there are
     columns, bad = _columns(indices, shape)
     if bad.any():
         if not ignore:

@@ -393,6 +393,7 @@ class TaskServer:
         """Looks, now and then, at how many are connected by gRPC whom nobody knows."""
         if self._guard.enabled:  # else there are no strangers
             self._shedding.look()
+            self._guard.audit.write_rest()
         seconds = self._grpc.check_callers()
         if not self._stopped.is_set():
             self._deadlines.after(seconds, self._check_callers)

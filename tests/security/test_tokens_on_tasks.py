@@ -10,13 +10,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.cli import stacks, status
+from tensorfleet.security.calls import AUTHORIZATION
 from tensorfleet.security.settings import Security
 from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.reader import Reader
+from tensorfleet_service.security import repeats
 from tensorfleet_service.security.token_file import TokenFile
 from tests.security.conftest import MakeTasks, TokenBook
 from tests.until import until
@@ -269,3 +272,27 @@ def test_a_hello_of_no_text_is_refused_like_others(tasks: MakeTasks, book: Token
             pytest.raises(tf.errors.UnauthenticatedError),
         ):
             say_hello(sock, Reader(sock), said)
+
+
+def test_who_is_refused_again_and_again_does_not_fill_the_audit_log(
+    tasks: MakeTasks, book: TokenBook, tmp_path: Path
+) -> None:
+    book.add("alice")
+    path = tmp_path / "audit.jsonl"
+    task = tasks({"worker:0": Security(tokens=str(book.path), audit_log=str(path))})["worker:0"]
+    calls = 3 * repeats.MAX_OF_PLACE
+    with grpc.insecure_channel(task.address) as channel:
+        method = channel.unary_unary("/tensorflow.MasterService/ListDevices")
+        heard = 0
+        while heard < calls:
+            with pytest.raises(grpc.RpcError) as refused:
+                method(b"", timeout=20, metadata=((AUTHORIZATION, "Bearer wrong"),))
+            # Others end with their connection, on which too many were refused.
+            heard += refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    task.stop()
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    rest = [e for e in events if "more" in e]
+    assert {e["peer"].rpartition(":")[2] for e in rest} == {"127.0.0.1"}
+    assert all(e["event"] == "refused" for e in events)
+    assert len(events) - len(rest) + sum(e["more"] for e in rest) >= calls
+    assert rest

@@ -23,6 +23,7 @@ from tensorfleet_service.net.admission import Admission, client_of
 from tensorfleet_service.net.refusals import Refusals
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import Principal
+from tensorfleet_service.security.repeats import Repeats
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class Door:
         self._refusals = refusals or Refusals()
         self._admission = admission or Admission()
         self._hello = hello
+        self._broken = Repeats()
 
     def open(self, sock: Any) -> Visitor | None:
         """Greets whoever has connected; None, and no connection, for those who are not let in."""
@@ -83,21 +85,27 @@ class Door:
             self._refusals.let_in(client)
             return visitor
         except (errors.UnauthenticatedError, errors.PermissionDeniedError) as e:
-            log.warning("a connection from %s was refused: %s", place, e.message)
-            self._guard.audit.write("refused", "", peer=place, reason=e.message)
+            if self._guard.audit.refused("", peer=place, reason=e.message):
+                log.warning("a connection from %s was refused: %s", place, e.message)
             connection.refuse(e)
         except (OSError, EOFError, errors.OpError) as e:
-            log.info("a connection was refused: %s", e)
             if isinstance(e, ssl.SSLError):
-                self._guard.audit.write("refused", "", peer=place, reason=f"TLS: {e}")
+                self._guard.audit.refused("", peer=place, reason=f"TLS: {e}")
+            self._tell(client, e)
             connection.close()
         except Exception as e:  # an error that a stranger's bytes cause ends only its connection
-            log.info("a connection was refused: %s: %s", type(e).__name__, e)
+            self._tell(client, e)
             connection.refuse(errors.InvalidArgumentError(None, None, f"The greeting is malformed: {e}"))
         finally:
             self._admission.gone(stranger)
         self._refusals.note(client)
         return None
+
+    def _tell(self, client: str, error: Exception) -> None:
+        """Tells of a connection that ended before its greeting, unless many of its client did."""
+        self._broken.take()
+        if self._broken.note(client):
+            log.info("a connection was refused: %s: %s", type(error).__name__, error)
 
     def _encrypted(self, sock: Any, plain: Connection) -> Connection:
         tls = self._guard.security.tls

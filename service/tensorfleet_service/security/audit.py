@@ -12,6 +12,8 @@ import os
 import time
 from typing import Any
 
+from tensorfleet_service.security.repeats import Repeats
+
 log = logging.getLogger(__name__)
 
 MAX_TEXT = 1000
@@ -34,6 +36,7 @@ class Audit:
 
     def __init__(self, task: str, path: str = "") -> None:
         self._task = task
+        self._refusals = Repeats()
         self._descriptor: int | None = None
         if path == "-":
             self._descriptor = os.dup(2)
@@ -59,7 +62,27 @@ class Audit:
         except OSError as e:
             log.error("the audit log cannot be written: %s; %s", e, line)
 
+    def refused(self, who: str, **about: Any) -> bool:
+        """Writes that somebody was refused; of those who are again and again, only their number, later.
+
+        Args:
+            about: further fields, such as `peer`, the other side's address and port.
+
+        Returns whether it was written.
+        """
+        peer = str(about.get("peer", ""))
+        written = self._refusals.note(peer.rpartition(":")[0] or peer or who)
+        if written:
+            self.write("refused", who, **about)
+        return written
+
+    def write_rest(self, at_once: bool = False) -> None:
+        """Writes how many were refused besides, if it is time."""
+        for left in self._refusals.take(at_once=at_once):
+            self.write("refused", "", peer=left.place, more=left.count, seconds=round(left.seconds, 1))
+
     def close(self) -> None:
+        self.write_rest(at_once=True)
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

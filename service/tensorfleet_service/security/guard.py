@@ -230,7 +230,7 @@ class Guard:
             if not principal.may(takes):
                 raise self.forbidden(principal, takes, name)
         except errors.OpError as e:
-            self.audit.write("refused", "", peer=peer, call=name, reason=e.message)
+            self.audit.refused("", peer=peer, call=name, reason=e.message)
             raise
         if name in _AUDITED and principal.kind != "task":
             self.audit.write("call", principal.id, peer=peer, call=name)
@@ -266,7 +266,7 @@ class Guard:
             return
         error = self.refusal("its request is not the one that its proof is for")
         name = method.rpartition("/")[2]
-        self.audit.write("refused", "", peer=peer, call=name, reason=error.message)
+        self.audit.refused("", peer=peer, call=name, reason=error.message)
         raise error
 
     def _caller(self, method: str, context: Any) -> tuple[Principal, str]:
@@ -353,5 +353,5 @@ class Guard:
         with self._lock:
             self.refused["forbidden"] += 1
         reason = f"{self._task} refuses: session {session} does not belong to {principal.id}"
-        self.audit.write("refused", principal.id, session=session, reason=reason)
+        self.audit.refused(principal.id, session=session, reason=reason)
         raise errors.PermissionDeniedError(None, None, reason)

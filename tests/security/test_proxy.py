@@ -273,10 +273,12 @@ def test_the_port_cannot_be_reached_from_another_machine() -> None:
 import sys, threading
 from tensorfleet.security.settings import Security
 from tensorfleet.session.proxy import Proxy
+ports = []
 for host in ("127.0.0.1", "0.0.0.0"):
     proxy = Proxy("127.0.0.1:1", (host, 0), Security(), print, open_to_others=host == "0.0.0.0")
     proxy.start()
-    print(proxy.port, flush=True)
+    ports.append(proxy.port)
+print(*ports, flush=True)
 threading.Event().wait(120)
 """
     trying = """
@@ -292,7 +294,7 @@ for port in sys.argv[1:]:
     try:
         near = networks.python(hosts[0], listening, {})
         try:
-            ports = [first_line(near), first_line(near)]
+            ports = first_line(near).split()
             ask = ["nsenter", f"--net={hosts[1].path}", sys.executable, "-c", trying, *ports]
             done = subprocess.run(ask, capture_output=True, timeout=60, text=True)
             assert done.stdout.split("\n")[:2] == ["not reached", "reached"], done.stderr

@@ -61,7 +61,7 @@ def test_the_first_of_workers_that_keep_in_step_is_the_chief(
         value = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": index}}
         with pytest.raises(ValueError, match='must have one "chief" node'):
             configured(value)
-        spread = tf.distribute.experimental.MultiWorkerMirroredStrategy(devices=["/cpu:0"])
+        spread = tf.distribute.experimental.MultiWorkerMirroredStrategy()
         config = configured(value, train_distribute=spread)
         expected = ("worker", index, f"grpc://{'ab'[index]}:1", "", not index, 0, 2, index)
         assert told(config) == expected

@@ -208,7 +208,7 @@ class TaskServer:
             connects=not 0 <= max_grpc_message < MESSAGE_BYTES,
         )
         hello = {"task": self.task, "incarnation": self._incarnation, SHARES_GPUS: True}
-        refusals = Refusals()
+        refusals = self._refusals = Refusals()
         self._door = Door(self._guard, hello, self._admission, refusals)
         self._listener: Listener | None = None
         if protocol != "grpc":
@@ -331,6 +331,7 @@ class TaskServer:
                 health=self.health,
                 watchdog=self._watchdog,
                 guard=self._guard,
+                refusals=self._refusals,
             )
         )
 

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #define MOST_THREADS 64
-#define PATIENCE 50000 /* nanoseconds for which a thread watches for work, or for the others' end, before it sleeps */
-#define GLANCES 32     /* looks between two looks at the clock, some hundred nanoseconds each */
+#define SPIN_TIME 50000 /* nanoseconds in which a thread waits for work, or for the others' end, before it sleeps */
+#define SPINS 32        /* between two looks at the clock, some hundred nanoseconds each */
 
 static struct {
   part_function function;
@@ -21,7 +21,7 @@ static struct {
 /* Threads come and go by these numbers alone: the lock is for those that sleep. Each side first says what it does and
  * then looks at what the other one says, so one of two that meet sees the other. */
 static atomic_long wanted, active;       /* threads that may join the job, that are at it */
-static atomic_long watching, is_waiting; /* threads without work that are awake; whether the job's call sleeps */
+static atomic_long spinning, is_waiting; /* threads without work that are awake; whether the job's call sleeps */
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER; /* by the call whose job it is */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;   /* of what follows */
@@ -34,7 +34,7 @@ static long now(void) {
   return time.tv_sec * 1000000000L + time.tv_nsec;
 }
 
-static void glance(void) {
+static void pause_spin(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -42,14 +42,14 @@ static void glance(void) {
 #endif
 }
 
-/* Whether a number becomes zero, or other than zero, while it is watched. To wake a sleeping thread takes 30 to 60 us,
+/* Spins until a number is zero, or other than zero: 0 if it is not in time. To wake a sleeping thread takes 30 to 60 us
  * as long as many a part; between two calls of a step there are fewer. Others that want the core get it meanwhile. */
-static int comes(atomic_long *number, int to_zero) {
-  const long end = now() + PATIENCE;
+static int spin_until(atomic_long *number, int to_zero) {
+  const long end = now() + SPIN_TIME;
   do {
-    for (int i = 0; i < GLANCES; i++) {
+    for (int i = 0; i < SPINS; i++) {
       if ((atomic_load(number) == 0) == to_zero) return 1;
-      glance();
+      pause_spin();
     }
     sched_yield();
   } while (now() < end);
@@ -76,9 +76,9 @@ static int join(void) {
 static void *serve(void *nothing) {
   (void)nothing;
   for (;;) {
-    atomic_fetch_add(&watching, 1);
-    comes(&wanted, 0);
-    atomic_fetch_sub(&watching, 1);
+    atomic_fetch_add(&spinning, 1);
+    spin_until(&wanted, 0);
+    atomic_fetch_sub(&spinning, 1);
     if (atomic_load(&wanted) == 0) {
       pthread_mutex_lock(&lock);
       while (atomic_load(&wanted) == 0) pthread_cond_wait(&work, &lock);
@@ -133,7 +133,7 @@ void in_parallel_beside(void (*own)(void *), part_function function, void *conte
   if (started < helpers) start(helpers);
   if (helpers > started) helpers = started;
   atomic_store(&wanted, helpers);
-  const long asleep = helpers - atomic_load(&watching);
+  const long asleep = helpers - atomic_load(&spinning);
   if (asleep > 0) {
     pthread_mutex_lock(&lock); /* no thread is between its last look and its sleep */
     for (long i = 0; i < asleep; i++) pthread_cond_signal(&work);
@@ -142,7 +142,7 @@ void in_parallel_beside(void (*own)(void *), part_function function, void *conte
   if (own != NULL) own(context);
   run_parts();
   atomic_store(&wanted, 0); /* who has not come yet need not */
-  if (!comes(&active, 1)) {
+  if (!spin_until(&active, 1)) {
     pthread_mutex_lock(&lock);
     atomic_store(&is_waiting, 1);
     while (atomic_load(&active) > 0) pthread_cond_wait(&done, &lock);
@@ -160,7 +160,7 @@ static void after_fork(void) {
   pthread_cond_init(&done, NULL);
   atomic_store(&wanted, 0);
   atomic_store(&active, 0);
-  atomic_store(&watching, 0);
+  atomic_store(&spinning, 0);
   atomic_store(&is_waiting, 0);
   started = 0;
 }

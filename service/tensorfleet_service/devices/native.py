@@ -111,7 +111,7 @@ of a single row or column is so always."""
 DIVIDED_PRODUCT = 1 << 22
 """Number of multiplications from which a product is divided among threads: 40 us for each of two.
 
-A thread that still watches for work comes within a few of them; to wake one takes as long as its part.
+A thread that still spins comes within a few of them; to wake one takes as long as its part.
 """
 
 

@@ -41,6 +41,11 @@ class Refusals:
         self._since = time.monotonic()
         self._shares: dict[str, float] = {}
 
+    @property
+    def shed(self) -> int:
+        """The number of networks of which not all new connections pass."""
+        return len(self._shares)
+
     def note(self, host: str) -> None:
         """Counts one refusal, or one call that anybody may make."""
         self._count(host, 1)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tensorfleet.wire.traffic import Traffic
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.net.peers import Peers
+    from tensorfleet_service.net.refusals import Refusals
     from tensorfleet_service.observe.health import Health
     from tensorfleet_service.observe.watchdog import Watchdog
     from tensorfleet_service.security.guard import Guard
@@ -84,6 +85,7 @@ class Task:
     health: Health
     watchdog: Watchdog
     guard: Guard
+    refusals: Refusals
     gpu_readings: Watched[list[GpuReading]] = field(default_factory=Watched)
 
 
@@ -160,6 +162,17 @@ def _task(task: Task) -> Iterator[Metric]:
     for reason in ("unauthenticated", "forbidden"):
         refused.add_metric([reason], task.guard.refused[reason])
     yield refused
+    yield _gauge(
+        "shed_networks",
+        "Networks of which most new connections are dropped, as they are refused too often.",
+        task.refusals.shed,
+    )
+    yield _gauge("compute_threads", "Threads that compute steps now.", task.worker.pool.busy)
+    yield _gauge(
+        "compute_threads_limit",
+        "Limit on them, beyond which new steps are refused.",
+        task.worker.pool.limit,
+    )
 
 
 def _steps(task: Task) -> Iterator[Metric]:

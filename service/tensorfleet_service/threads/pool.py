@@ -42,6 +42,17 @@ class Pool:
         self._threads = 0
 
     @property
+    def limit(self) -> int:
+        """The number of busy threads from which new work is refused."""
+        return self._limit
+
+    @property
+    def busy(self) -> int:
+        """The number of threads that run a function."""
+        with self._lock:
+            return self._threads - len(self._idle)
+
+    @property
     def has_room(self) -> bool:
         """Whether fewer threads are busy than may be."""
         # Without the lock, as each step asks: one more or less does not matter.

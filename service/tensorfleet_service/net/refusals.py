@@ -8,16 +8,18 @@ that the refusals stay within the limit. The share grows again as soon as they d
 
 from __future__ import annotations
 
+import heapq
 import ipaddress
 import threading
 import time
 from collections import Counter
+from functools import lru_cache
 
 MAX_REFUSED = 200.0
 """Limit on the refusals per second, of all addresses that exceed their part of it."""
 
 MAX_ADDRESSES = 4096
-"""Limit on the addresses that are counted at a time; what is refused to others is not counted."""
+"""Limit on the networks that are counted at a time; what is refused to others is not counted."""
 
 MAX_SHED = 64
 """Limit on the addresses whose connections are shed: of more, those that are refused most often."""
@@ -55,9 +57,13 @@ class Refusals:
         self._count(host, -1)
 
     def _count(self, host: str, by: int) -> None:
+        # By network: the addresses of one would fill the table, and others would not be counted.
+        network = network_of(host)
+        if not network:
+            return
         with self._lock:
-            if host in self._counts or len(self._counts) < MAX_ADDRESSES:
-                self._counts[host] += by
+            if network in self._counts or len(self._counts) < MAX_ADDRESSES:
+                self._counts[network] += by
 
     def shares(self, now: float | None = None) -> dict[str, float]:
         """The shares of new connections that pass, by network (`network_of`); all connections of others pass.
@@ -70,15 +76,13 @@ class Refusals:
             if seconds < LEAST_SECONDS:
                 return self._shares
             counts, self._counts, self._since = self._counts, Counter(), now
-        rates: Counter[str] = Counter()
-        for host, count in counts.items():
-            if network := network_of(host):
-                rates[network] += count / seconds  # type: ignore[assignment]  # a Counter adds floats as well
-        busiest = [network for network, _ in rates.most_common(MAX_SHED)]
+        # One from which more are let in than refused leaves no room for the refusals of others.
+        rates = {network: max(count, 0) / seconds for network, count in counts.items()}
+        busiest = heapq.nlargest(MAX_SHED, rates, key=lambda network: rates[network])
         part = self._part([rates[network] for network in busiest])
         shares: dict[str, float] = {}
         for network in dict.fromkeys((*busiest, *self._shares)):
-            share, rate = self._shares.get(network, 1.0), rates[network]
+            share, rate = self._shares.get(network, 1.0), rates.get(network, 0.0)
             if rate > part:
                 share = max(share * part / rate, LEAST_SHARE)
             elif rate <= part / _GROWTH:
@@ -99,6 +103,7 @@ class Refusals:
         return self._most
 
 
+@lru_cache(MAX_ADDRESSES)
 def network_of(host: str) -> str:
     """The network that a host's address stands for: itself, or 64 bits of it by IPv6; "" for none."""
     try:

@@ -45,8 +45,19 @@ def test_replaces_as_tensorflow_does(text: str, pattern: str, rewrite: str, resu
     assert replaced(text.encode(), pattern.encode(), rewrite.encode()) == result.encode()
 
 
-def test_the_first_match_only() -> None:
-    assert replaced(b"aaa", b"a", b"b", everywhere=False) == b"baa"
+# What TensorFlow 1.15.5 gives.
+@pytest.mark.parametrize(
+    ("text", "pattern", "rewrite", "result"),
+    [
+        (b"aaa", b"a", b"b", b"baa"),
+        (b"abc", b"^", b"-", b"-abc"),
+        (b"abc", b"x*", b"-", b"-abc"),
+        (b"", b"^$", b"-", b"-"),
+        (b"abc", b"$", b"-", b"abc-"),
+    ],
+)
+def test_the_first_match_only(text: bytes, pattern: bytes, rewrite: bytes, result: bytes) -> None:
+    assert replaced(text, pattern, rewrite, everywhere=False) == result
 
 
 def test_bytes_that_are_no_text() -> None:

@@ -76,6 +76,21 @@ def test_tables_are_bounded() -> None:
     assert len(watched.second({f"10.1.0.{i}": 200 for i in range(100)})) == MAX_SHED
 
 
+def test_the_addresses_of_one_network_do_not_fill_the_table() -> None:
+    watched = Watched()
+    for i in range(MAX_ADDRESSES + 100):
+        watched.refusals.note(f"2001:db8::{i:x}")
+    assert watched.second({HOST: 10_000}).keys() == {NETWORK, "2001:db8::/64"}
+
+
+def test_those_who_are_let_in_leave_nothing_to_those_who_are_refused() -> None:
+    watched = Watched(100.0)
+    for i in range(50):
+        for _ in range(100):
+            watched.refusals.let_in(f"10.0.0.{i}")
+    assert watched.second({HOST: 10_000}) == pytest.approx({NETWORK: 0.01}, rel=0.1)
+
+
 def test_two_looks_at_the_same_time_are_one() -> None:
     watched = Watched()
     shares = watched.second({HOST: 10_000})

@@ -96,7 +96,7 @@ def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
             position = last_end = end
             if not everywhere:
                 break
-        if not position:
+        if not (out or done):
             return text
         out.append(_between(text, position, len(text)))
         return b"".join(done + out)

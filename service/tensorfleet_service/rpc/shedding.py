@@ -23,7 +23,8 @@ class Shedding:
     def __init__(self, ports: Sequence[int], refusals: Refusals) -> None:
         self._ports = ports
         self._refusals = refusals
-        self._shares: dict[str, float] = {}
+        self._shares: dict[str, float] = {}  # in force
+        self._told: frozenset[str] = frozenset()  # networks that the log says are shed
 
     def look(self) -> None:
         """Applies what the refusals since the last look say."""
@@ -31,7 +32,7 @@ class Shedding:
         if shares == self._shares:
             return
         shed = syn_filter.attach(self._ports, own_descriptors(), shares)
-        for network in shares.keys() - self._shares.keys():
+        for network in shares.keys() - self._told:
             log.warning(
                 "%s is refused too often: %s",
                 network,
@@ -39,6 +40,8 @@ class Shedding:
                 if shed
                 else "this system cannot drop its connections",
             )
-        for network in self._shares.keys() - shares.keys():
+        for network in self._told - shares.keys():
             log.info("new connections of %s pass again", network)
-        self._shares = shares
+        self._told = frozenset(shares)
+        if shed or not shares:
+            self._shares = shares  # else the next look tries again
